@@ -5,7 +5,14 @@
 // loss-options.ts.
 import type { LoadOptions, LoadedModel } from './load-options';
 import type { GenerationRow, SamplingOptions, GeneratedRow } from './generation-calls';
-import type { TrainingSample, PassBudget, InspectedSample, WeightedSample, CriticSample } from './training-samples';
+import type {
+  BareSample,
+  PassBudget,
+  InspectedSample,
+  ShownPicture,
+  WeightedSample,
+  CriticSample,
+} from './training-samples';
 import type {
   PolicyLossOptions,
   OptimizerOptions,
@@ -71,7 +78,7 @@ export interface Engine<State extends EngineState = EngineState> {
    */
   score(
     which: WhichPolicy,
-    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    samples: BareSample[],
     budget: PassBudget,
     temperature: number,
     withSquares?: boolean,
@@ -79,22 +86,18 @@ export interface Engine<State extends EngineState = EngineState> {
   /**
    * Returns data about the actor's distribution at each token with mask = 1, including the `top` most likely tokens.
    */
-  inspect(
-    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
-    budget: PassBudget,
-    temperature: number,
-    top: number,
-  ): Promise<InspectedSample[]>;
+  inspect(samples: BareSample[], budget: PassBudget, temperature: number, top: number): Promise<InspectedSample[]>;
   /**
    * Returns the actor's log-prob of every text after every prompt, summed over the text's tokens, in nats; indexed as
    * [text][prompt]. Each distinct prompt is processed once, regardless of the number of texts. Prompts and texts must
-   * not be empty.
+   * not be empty. `shows` has the pictures that each prompt shows; by default, none does.
    */
   crossScore(
     prompts: Int32Array[],
     texts: Int32Array[],
     budget: PassBudget,
     temperature: number,
+    shows?: (readonly ShownPicture[])[],
   ): Promise<Float64Array[]>;
   /** Runs one optimizer step of the actor on a mini-batch; `seed` determines the adapters' dropout. */
   update(
@@ -115,7 +118,7 @@ export interface Engine<State extends EngineState = EngineState> {
     seed: number,
   ): Promise<GradientAnalysis>;
   /** Returns the critic's value of each token, per sample; 0 where mask = 0. */
-  values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]>;
+  values(samples: BareSample[], budget: PassBudget): Promise<Float32Array[]>;
   updateCritic(
     samples: CriticSample[],
     budget: PassBudget,
@@ -124,7 +127,7 @@ export interface Engine<State extends EngineState = EngineState> {
   ): Promise<UpdateMetrics>;
   /** Runs one optimizer step on the mean cross-entropy of the tokens with mask = 1, and returns the loss. */
   trainSupervised(
-    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    samples: BareSample[],
     budget: PassBudget,
     optimizer: OptimizerOptions,
     seed: number,

@@ -1,7 +1,7 @@
 // Arguments and results of the engine's `generate`: rows of token ids, and sampling options. A row's tokens depend only
 // on its ids, its seed and the weights.
 import type { SamplingCuts } from './sampling/host-sampler';
-import type { ShownFeatures } from './training-samples';
+import type { ShownFeatures, ShownPicture } from './training-samples';
 
 export interface SamplingOptions extends SamplingCuts {
   /** Maximum number of new tokens. */
@@ -27,7 +27,9 @@ export interface GenerationRow {
    * last sampled token.
    */
   append: number[];
-  /** What the ids to append show, if they show pictures. The positions are those in the complete row. */
+  /** The pictures that the ids to append show, in the order of their tokens. */
+  shows?: readonly ShownPicture[];
+  /** Their image features, within the engine only. The positions are those in the complete row. */
   pictures?: PicturedTokens;
   /** Seed of the row's random stream for this call; the sampled tokens do not depend on the other rows. */
   seed: number;

@@ -57,6 +57,16 @@ export interface LoadOptions {
   maxPositions: number | null;
   /** Folder for files derived from models, such as 8-bit bases. */
   cacheFolder: string;
+  /** What a vision-language model needs to show pictures; undefined if none are shown. */
+  pictures?: PictureOptions;
+}
+
+export interface PictureOptions {
+  /** Folder that contains the pictures, which samples and rows name. */
+  folder: string;
+  /** Limits of a picture's size in pixels; by default, those of the model's image processor. */
+  minPixels?: number | null;
+  maxPixels?: number | null;
 }
 
 /** The options of a model that is not trained and has no reference policy or critic. */

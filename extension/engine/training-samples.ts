@@ -4,7 +4,9 @@
 /** One training sample. All arrays have the length of `ids`; position t belongs to token t (predicted from t−1). */
 export interface TrainingSample {
   ids: Int32Array;
-  /** The image features that the sample's tokens show; undefined if the sample has no picture. */
+  /** The pictures that the sample's tokens show, in the order of their tokens. */
+  shows?: readonly ShownPicture[];
+  /** Their image features; within the engine only. */
   pictures?: ShownFeatures;
   /** 1 for tokens that are trained on; the entry at position 0 is always 0. */
   mask: Uint8Array;
@@ -16,6 +18,9 @@ export interface TrainingSample {
   ref_logprobs: Float32Array;
   advantages: Float32Array;
 }
+
+/** Tokens to score, with those whose log-probs are wanted. */
+export type BareSample = Pick<TrainingSample, 'ids' | 'mask' | 'shows'>;
 
 /** A picture that tokens show. Its image tokens need not be consecutive: a picture in tiles has text between them. */
 export interface ShownPicture {
@@ -42,7 +47,7 @@ export interface WeightedSample extends TrainingSample {
  * A sample for the critic; arrays have the length of `ids`. The value at t is the critic's estimate before token t was
  * sampled.
  */
-export interface CriticSample extends Pick<TrainingSample, 'ids' | 'mask'> {
+export interface CriticSample extends BareSample {
   old_values: Float32Array;
   returns: Float32Array;
   weights: Float32Array;

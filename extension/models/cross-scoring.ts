@@ -5,7 +5,7 @@
 // log-prob of a text after a prompt depends neither on the other texts and prompts nor on the maximum number of tokens
 // per pass.
 import { maximum } from '../common/lists';
-import type { PassBudget } from '../engine/training-samples';
+import type { PassBudget, ShownFeatures } from '../engine/training-samples';
 import { masked } from '../engine/session/padding';
 import { float32, int32, int64 } from '../engine/session/session';
 import type { SessionOptions, Tensor } from '../engine/session/session';
@@ -17,6 +17,7 @@ import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
 import { headIndex } from './graphs/head-index';
 import { packPass } from './graphs/packing';
+import { featuresInput, pictureFeeds } from './graphs/picture-feeds';
 import { passCosts, planPasses } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
 import type { Network } from './graphs/policy-graphs';
@@ -61,11 +62,12 @@ export class CrossScoring {
     { maxTokens, maxRows }: PassBudget,
     temperature: number,
     units = unwatched,
+    pictures?: PromptPictures,
   ): Promise<Float64Array[]> {
     if ([...prompts, ...texts].some(({ length }) => length === 0))
       throw new Error('cross-scoring: every prompt and every text needs at least one token');
     const { config } = this.network;
-    const columns = distinct(prompts);
+    const columns = distinctPrompts(prompts, pictures);
     const rows = distinct(texts);
     const found = rows.values.map(() => new Float64Array(columns.values.length));
     const parts = cutTexts(rows.values, Math.min(maxTokens, continuedTokens), maxRows).map(part => ({
@@ -75,25 +77,35 @@ export class CrossScoring {
         config,
       ),
     }));
-    const samples = columns.values.map(ids => ({ ids }));
+    const samples = columns.values;
     const total = columns.values.length * parts.length;
     let done = 0;
     for (const { shared, ...pass } of planPasses(samples, { maxTokens, maxRows }, passCosts(config))) {
       const packed = packPass({ shared, ...pass }, samples, config);
-      const ends = packed.members.map((column, k) => packed.at(k, columns.values[column].length - 1));
+      const ends = packed.members.map((column, k) => packed.at(k, samples[column].ids.length - 1));
       const session = await this.sessions.get(
         'prefixes',
-        { shared, chunks: 1 },
+        { shared, pictures: packed.pictures && 'shown', chunks: 1 },
         prefixGraph,
         passSize(packed.feeds, config),
       );
-      const read = await session.run({ ...this.bank.feeds(), ...packed.feeds, ends: indices(ends) });
+      const read = await session.run({
+        ...this.bank.feeds(),
+        ...packed.feeds,
+        ...(packed.pictures && {
+          ...pictureFeeds(packed.pictures, config),
+          [featuresInput]: pictures!.features,
+        }),
+        ends: indices(ends),
+      });
       for (const [k, column] of packed.members.entries()) {
-        const { length } = columns.values[column];
+        const { ids, pictures: shown } = samples[column];
+        const { length } = ids;
+        const next = shown ? maximum([...shown.positions]) + 1 : length;
         const prefix = prefixFeeds(read, k, length, position => packed.at(k, position), config);
         for (const { part, ...feeds } of parts) {
           units.next(done++, total);
-          const logprobs = await this.scoreSuffixes(prefix, length, feeds, temperature);
+          const logprobs = await this.scoreSuffixes(prefix, next, feeds, temperature);
           let n = 0;
           for (const i of part)
             for (const end = n + rows.values[i].length; n < end; n++) found[i][column] += logprobs[n];
@@ -104,17 +116,18 @@ export class CrossScoring {
   }
 
   /**
-   * Scores the texts of one pass after a prompt of `promptLength` tokens; returns the log-probs of all their tokens.
+   * Scores the texts of one pass after a prompt; `next` is the position of their first token. Returns the log-probs of
+   * all their tokens.
    */
   private async scoreSuffixes(
     prefix: Record<string, Tensor>,
-    promptLength: number,
+    next: number,
     { feeds, offsets, count }: TextFeeds,
     temperature: number,
   ): Promise<Float32Array> {
     const chunks = headChunks(count, this.network.config.vocabSize);
     const session = await this.continuing.get(`suffixes ${chunks}`, { shared: true, chunks }, suffixGraph);
-    const positions = BigInt64Array.from(offsets, offset => BigInt(promptLength + offset));
+    const positions = BigInt64Array.from(offsets, offset => BigInt(next + offset));
     const { logprob } = await session.run({
       ...this.bank.feeds(),
       ...prefix,
@@ -125,6 +138,27 @@ export class CrossScoring {
     });
     return logprob.data as Float32Array;
   }
+}
+
+/** What prompts show: the features of all pictures, [features, width], and what each prompt shows of them. */
+export interface PromptPictures {
+  features: Tensor;
+  shown: readonly (ShownFeatures | undefined)[];
+}
+
+/** Prompts are equal only if they show the same features. */
+function distinctPrompts(
+  prompts: readonly Int32Array[],
+  pictures: PromptPictures | undefined,
+): { values: { ids: Int32Array; pictures?: ShownFeatures | undefined }[]; index: number[] } {
+  const keys = prompts.map((ids, i) => {
+    const shown = pictures?.shown[i];
+    return shown ? Int32Array.from([...ids, ...shown.features]) : ids;
+  });
+  const { index } = distinct(keys);
+  const values: { ids: Int32Array; pictures?: ShownFeatures | undefined }[] = [];
+  index.forEach((number, i) => (values[number] ??= { ids: prompts[i], pictures: pictures?.shown[i] }));
+  return { values, index };
 }
 
 /** Returns the distinct values, and the index of each input among them. */

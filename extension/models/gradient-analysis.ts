@@ -18,7 +18,7 @@ import { unwatched } from '../engine/work-units';
 import type { WorkUnits } from '../engine/work-units';
 import { lossMetrics, noSums } from './loss-sums';
 import type { LossSums } from './loss-sums';
-import type { Policy } from './policy';
+import type { ImageFeatures, Policy } from './policy';
 
 /** Maximum number of values stored per gradient. */
 const cells = 2 ** 20;
@@ -34,6 +34,7 @@ export async function analyseGradients(
   seed: number,
   maxCells = cells,
   units = unwatched,
+  images?: ImageFeatures,
 ): Promise<GradientAnalysis> {
   const parts = lossParts(loss);
   const means: Float64Array[] = [];
@@ -48,7 +49,18 @@ export async function analyseGradients(
       let norms = 0;
       for (const batch of batches) {
         const within = { next: (): void => units.next(done, total) };
-        const { norm, sums } = await measureBatch(policy, batch, budget, loss, part, seed, maxCells, slices, within);
+        const { norm, sums } = await measureBatch(
+          policy,
+          batch,
+          budget,
+          loss,
+          part,
+          seed,
+          maxCells,
+          slices,
+          within,
+          images,
+        );
         done++;
         norms += norm;
         if (part === 'task') batchMetrics.push(lossMetrics(sums, loss));
@@ -83,6 +95,7 @@ async function measureBatch(
   maxCells: number,
   slices: SliceStatistics,
   units: WorkUnits,
+  images: ImageFeatures | undefined,
 ): Promise<{ norm: number; sums: LossSums }> {
   const { bank } = policy;
   const count = Math.min(slicesPerBatch, batch.length);
@@ -92,7 +105,7 @@ async function measureBatch(
   bank.clearGradient();
   for (let slice = 0; slice < count; slice++) {
     const samples = batch.filter((_, i) => i % count === slice);
-    const added = await policy.addGradient(samples, budget, loss, noise, part, units);
+    const added = await policy.addGradient(samples, budget, loss, noise, part, units, images);
     for (const name of Object.keys(sums) as (keyof LossSums)[]) sums[name] += added[name];
     const sketch = sketchOf((await bank.readGradient()).flat, maxCells);
     slices.add(sketch.map((x, i) => count * (x - (before?.[i] ?? 0))));

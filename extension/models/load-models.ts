@@ -11,13 +11,18 @@ import { openBank } from './weights/device-parameters';
 import { Generator } from './generation/generator';
 import { initializeLora, loraSpecs } from './adapters/lora';
 import { mapDecoder } from './decoder/mapped-decoder';
-import { readDecoder } from './weights/model-folder';
+import { readDecoder, readsPictures } from './weights/model-folder';
 import { adaptedNetwork, frozenNetwork, trainedNetwork } from './decoder/networks';
 import { HostParameters } from './weights/parameter-bank';
 import { readAdapter } from './adapters/peft-adapter';
 import { Policy } from './policy';
 import type { Network } from './graphs/policy-graphs';
 import { quantizedNetwork } from './weights/quantized-base';
+import { mapEncoder } from './vision/mapped-encoder';
+import { PictureEncoder } from './vision/picture-encoder';
+import { PictureFeatures } from './vision/picture-features';
+import { withPixels } from './vision/processor-options';
+import { readProcessorOptions } from './vision/processor-folder';
 import { Weights } from './weights/weights';
 
 /** Policies and properties of a loaded model. */
@@ -26,10 +31,24 @@ export interface LoadedPolicies {
   generator: Generator;
   reference?: Policy;
   critic?: Critic;
+  /** The pictures of samples and rows; undefined if the model reads text only, or if none are shown. */
+  pictures?: PictureFeatures | undefined;
   model: Omit<LoadedModel, 'provider' | 'deviceCheck'>;
 }
 
 type Decode = (ids: readonly number[]) => string;
+
+/** Opens the frozen vision encoder of a model, if the model has one and pictures are shown to it. */
+async function openPictures(
+  { modelFolder, pictures }: LoadOptions,
+  session: SessionOptions,
+): Promise<PictureFeatures | undefined> {
+  if (!pictures || !readsPictures(modelFolder)) return undefined;
+  const { config, network } = await mapEncoder(modelFolder);
+  const processor = withPixels(readProcessorOptions(modelFolder, config.encoder), pictures);
+  const encoder = new PictureEncoder(network, undefined, session);
+  return new PictureFeatures(pictures.folder, config, processor, encoder);
+}
 
 /**
  * Loads a model whose weights are all trained. The weights of the reference policy are frozen and mapped from the files
@@ -68,6 +87,7 @@ export async function loadTrained(
     critic: criticBank
       ? new Critic(within(trainedNetwork(config, criticSpecs(config))), criticBank, policy)
       : undefined,
+    pictures: await openPictures(options, session),
     model: {
       parameters: weights.count,
       trained: weights.count,
@@ -129,6 +149,7 @@ export async function loadAdapted(
           policy,
         )
       : undefined,
+    pictures: await openPictures(options, session),
     model: {
       parameters: base.parameters,
       trained: factors.count,
@@ -152,6 +173,7 @@ export async function loadFrozen(
   return {
     actor: new Policy(network, bank, session),
     generator: new Generator(network, bank, { ...session, decode }),
+    pictures: await openPictures(options, session),
     model: { parameters: base.parameters, trained: 0, maxPositions, vocabSize, lora: null },
   };
 }

@@ -10,10 +10,12 @@ import type {
   UpdateMetrics,
 } from '../engine/loss-options';
 import type {
+  BareSample,
   CriticSample,
   InspectedSample,
   PassBudget,
-  TrainingSample,
+  ShownFeatures,
+  ShownPicture,
   WeightedSample,
 } from '../engine/training-samples';
 import type { Engine, LocalState, NamedTensor, WhichPolicy } from '../engine/engine';
@@ -33,6 +35,8 @@ import { analyseGradients } from './gradient-analysis';
 import { loadAdapted, loadFrozen, loadTrained } from './load-models';
 import type { LoadedPolicies } from './load-models';
 import { readTokenizer } from './weights/model-folder';
+import type { ImageFeatures } from './policy';
+import type { PictureFeatures, Showing } from './vision/picture-features';
 import { selfCheck, selfCheckApart } from './self-check';
 import { checkIds } from './tokenizer/vocabulary';
 import { Weights } from './weights/weights';
@@ -103,7 +107,7 @@ export class PolicyEngine implements Engine<LocalState> {
   async generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
     this.units.check();
     this.checkIds(rows.map(({ append }) => append));
-    return this.models.generator.generate(rows, sampling, this.onTokens, this.onRows);
+    return this.models.generator.generate(await this.showing(rows), sampling, this.onTokens, this.onRows);
   }
 
   /** Reports the tokens of one row while they are sampled. With null, stops the reports. */
@@ -117,7 +121,7 @@ export class PolicyEngine implements Engine<LocalState> {
 
   async score(
     which: WhichPolicy,
-    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    samples: BareSample[],
     budget: PassBudget,
     temperature: number,
     withSquares = false,
@@ -125,17 +129,19 @@ export class PolicyEngine implements Engine<LocalState> {
     const policy = which === 'actor' ? this.models.actor : this.models.reference;
     if (!policy) throw new Error('engine: no reference policy was loaded');
     this.checkIds(samples.map(({ ids }) => ids));
-    return policy.score(samples, budget, temperature, this.units, { withSquares });
+    const { samples: shown, images } = await this.shown(samples);
+    return policy.score(shown, budget, temperature, this.units, { withSquares, images });
   }
 
   async inspect(
-    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    samples: BareSample[],
     budget: PassBudget,
     temperature: number,
     top: number,
   ): Promise<InspectedSample[]> {
     this.checkIds(samples.map(({ ids }) => ids));
-    return this.models.actor.inspect(samples, budget, temperature, top, this.units);
+    const { samples: shown, images } = await this.shown(samples);
+    return this.models.actor.inspect(shown, budget, temperature, top, this.units, images);
   }
 
   async crossScore(
@@ -143,11 +149,14 @@ export class PolicyEngine implements Engine<LocalState> {
     texts: Int32Array[],
     budget: PassBudget,
     temperature: number,
+    shows?: (readonly ShownPicture[])[],
   ): Promise<Float64Array[]> {
     const { network, bank } = this.models.actor;
     this.checkIds([...prompts, ...texts]);
     this.crossScoring ??= new CrossScoring(network, bank, this.session);
-    return this.crossScoring.sums(prompts, texts, budget, temperature, this.units);
+    const { samples, images } = await this.shown(prompts.map((ids, i) => ({ ids, shows: shows?.[i] })));
+    const pictures = images && { features: images.values, shown: samples.map(sample => sample.pictures) };
+    return this.crossScoring.sums(prompts, texts, budget, temperature, this.units, pictures);
   }
 
   async update(
@@ -158,7 +167,8 @@ export class PolicyEngine implements Engine<LocalState> {
     seed: number,
   ): Promise<UpdateMetrics> {
     this.checkIds(samples.map(({ ids }) => ids));
-    return this.models.actor.update(samples, budget, loss, optimizer, seed, this.updateUnits);
+    const { samples: shown, images } = await this.shown(samples);
+    return this.models.actor.update(shown, budget, loss, optimizer, seed, this.updateUnits, images);
   }
 
   /** Work units of an update. A stop interrupts the update only if all optimizer steps made so far can be reverted. */
@@ -172,11 +182,15 @@ export class PolicyEngine implements Engine<LocalState> {
     loss: PolicyLossOptions,
     seed: number,
   ): Promise<GradientAnalysis> {
-    return analyseGradients(this.models.actor, buckets, budget, loss, seed, undefined, this.units);
+    const { samples, images } = await this.shown(buckets.flat(2));
+    let next = 0;
+    const shown = buckets.map(batches => batches.map(batch => batch.map(() => samples[next++])));
+    return analyseGradients(this.models.actor, shown, budget, loss, seed, undefined, this.units, images);
   }
 
-  async values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]> {
-    return this.critic.values(samples, budget, this.units);
+  async values(samples: BareSample[], budget: PassBudget): Promise<Float32Array[]> {
+    const { samples: shown, images } = await this.shown(samples);
+    return this.critic.values(shown, budget, this.units, images);
   }
 
   async updateCritic(
@@ -185,17 +199,19 @@ export class PolicyEngine implements Engine<LocalState> {
     loss: CriticLossOptions,
     optimizer: OptimizerOptions,
   ): Promise<UpdateMetrics> {
-    return this.critic.update(samples, budget, loss, optimizer, this.updateUnits);
+    const { samples: shown, images } = await this.shown(samples);
+    return this.critic.update(shown, budget, loss, optimizer, this.updateUnits, images);
   }
 
   async trainSupervised(
-    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    samples: BareSample[],
     budget: PassBudget,
     optimizer: OptimizerOptions,
     seed: number,
   ): Promise<number> {
     this.checkIds(samples.map(({ ids }) => ids));
-    return this.models.actor.trainSupervised(samples, budget, optimizer, seed, this.units);
+    const { samples: shown, images } = await this.shown(samples);
+    return this.models.actor.trainSupervised(shown, budget, optimizer, seed, this.units, images);
   }
 
   /** Runs a pass with as many rows of `length` tokens as the budget allows, without shared prefixes. */
@@ -253,6 +269,35 @@ export class PolicyEngine implements Engine<LocalState> {
   async parameters(): Promise<NamedTensor[]> {
     const weights = await this.models.actor.bank.read();
     return weights.specs.map(({ name, dims }) => ({ name, dims, data: weights.view(name).slice() }));
+  }
+
+  /** Returns the samples with what their tokens show, and the features of their pictures. */
+  private async shown<S extends Showing>(
+    samples: readonly S[],
+  ): Promise<{ samples: (S & { pictures?: ShownFeatures })[]; images?: ImageFeatures }> {
+    if (samples.every(({ shows = [] }) => shows.length === 0)) return { samples: [...samples] };
+    return this.pictures.ofSamples(samples);
+  }
+
+  /** Returns the rows with what their new ids show. */
+  private async showing(rows: GenerationRow[]): Promise<GenerationRow[]> {
+    const showing = rows.filter(({ shows = [] }) => shows.length > 0);
+    if (showing.length === 0) return rows;
+    const { generator } = this.models;
+    const found = await this.pictures.ofRows(
+      showing.map(({ append, shows }) => ({ ids: append, shows })),
+      showing.map(({ row }) => generator.nextPosition(row)),
+    );
+    const shown = new Map(showing.map((row, i) => [row, found[i]]));
+    return rows.map(row => ({ ...row, pictures: shown.get(row) }));
+  }
+
+  private get pictures(): PictureFeatures {
+    const { pictures } = this.models;
+    if (pictures) return pictures;
+    throw new UserError(
+      `engine: the conversation shows pictures, which the model in ${this.modelFolder} does not read: use a vision-language model`,
+    );
   }
 
   /**

@@ -2,7 +2,7 @@
 // demonstrations. Samples are packed into passes (packing.ts). The gradient of a mini-batch is summed over its passes
 // before one AdamW step, so the packing changes the result only by rounding.
 import type { PreparedPass } from './graphs/prepared-passes';
-import type { InspectedSample, PassBudget, TrainingSample, WeightedSample } from '../engine/training-samples';
+import type { InspectedSample, PassBudget, WeightedSample } from '../engine/training-samples';
 import type { LossPart, OptimizerOptions, PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';
 import type { Graph } from '../engine/graph/graph';
 import { dispose } from '../engine/session/device-tensor';
@@ -129,27 +129,29 @@ export class Policy {
    * tokens.
    */
   async inspect(
-    samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
+    samples: readonly Sample[],
     budget: PassBudget,
     temperature: number,
     top: number,
     units = unwatched,
+    images?: ImageFeatures,
   ): Promise<InspectedSample[]> {
     const count = Math.min(top, this.network.config.vocabSize);
     const zeros = (): Float32Array[] => samples.map(({ ids }) => new Float32Array(ids.length));
     const columns = (): Float32Array[][] => Array.from({ length: count }, zeros);
     const [logprobs, entropies, ranks, topIds, topLogprobs] = [zeros(), zeros(), zeros(), columns(), columns()];
     const { passes, chunks } = preparePasses(this.network, samples, budget, 0, units);
-    for (const { shared, trimmed, feeds, count: tokens, scatter } of passes) {
+    for (const { shared, trimmed, pictured, feeds, count: tokens, scatter } of passes) {
       const session = await this.scoring.get(
         `inspect ${count}`,
-        { shared, trimmed, chunks },
+        { shared, trimmed, pictures: pictured ? 'shown' : undefined, chunks },
         (...of) => inspectGraph(...of, count),
         this.size(feeds),
       );
       const found = await session.run({
         ...this.bank.feeds(),
         ...feeds,
+        ...(images && { [featuresInput]: images.values }),
         ...chunkFeeds(tokens, chunks),
         ...scalarFeeds({ inverse_temperature: 1 / temperature }),
       });
@@ -222,11 +224,10 @@ export class Policy {
       : samples;
     const { passes, chunks } = preparePasses(this.network, marked, budget, this.headGradient, units);
     const sums: LossSums = { ...noSums };
-    const ofFeatures = images?.backward && new Float32Array(images.values.data.length);
+    const ofFeatures = featureGradient(images);
     for (const { shared, trimmed, pictured, feeds, count, tokens: packed, gather, memberships } of passes) {
       const kind = `update ${Object.values(terms).join(' ')}`;
-      const pictures: PackedShape['pictures'] = ofFeatures ? 'trained' : 'shown';
-      const shape = { shared, trimmed, pictures: pictured ? pictures : undefined, chunks };
+      const shape = { shared, trimmed, pictures: pictured ? picturesOf(images) : undefined, chunks };
       const session = await this.training.get(kind, shape, (...of) => updateGraph(...of, terms), {
         ...this.size(feeds),
         kept: true,
@@ -247,11 +248,10 @@ export class Policy {
       });
       for (const name of updateSums) sums[name] += (result[name].data as Float32Array)[0];
       sums.tokens += count;
-      const found = pictured && ofFeatures && (result[gradientName(featuresInput)].data as Float32Array);
-      if (found) found.forEach((x, i) => (ofFeatures[i] += x));
+      if (pictured) addFeatureGradient(ofFeatures, result);
       await this.bank.accumulate(result);
     }
-    if (ofFeatures) await images.backward!(ofFeatures);
+    if (ofFeatures) await images!.backward!(ofFeatures);
     return sums;
   }
 
@@ -271,21 +271,25 @@ export class Policy {
 
   /** Runs one optimizer step on the mean cross-entropy of the masked tokens; returns the mean cross-entropy. */
   async trainSupervised(
-    samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
+    samples: readonly Sample[],
     budget: PassBudget,
     optimizer: OptimizerOptions,
     seed = 0,
     units = unwatched,
+    images?: ImageFeatures,
   ): Promise<number> {
     const { passes, chunks, total } = preparePasses(this.network, samples, budget, this.headGradient, units);
     const noise = new RandomStream(seed);
     let loss = 0;
     this.bank.clearGradient();
+    const ofFeatures = featureGradient(images);
     for (const pass of passes) {
-      const result = await this.crossEntropy(this.training, pass, chunks, noise, 1 / total);
+      const result = await this.crossEntropy(this.training, pass, chunks, noise, 1 / total, images);
       loss += (result.loss.data as Float32Array)[0];
+      if (pass.pictured) addFeatureGradient(ofFeatures, result);
       await this.bank.accumulate(result);
     }
+    if (ofFeatures) await images!.backward!(ofFeatures);
     await this.bank.step(optimizer);
     return loss;
   }
@@ -307,12 +311,14 @@ export class Policy {
   /** Returns the cross-entropy of one pass and its gradients. Each token has the weight `weight`. */
   private async crossEntropy(
     sessions: PackedSessions,
-    { shared, trimmed, feeds, count, tokens }: PreparedPass<Sample>,
+    { shared, trimmed, pictured, feeds, count, tokens }: PreparedPass<Sample>,
     chunks: number,
     noise: RandomStream,
     weight: number,
+    images?: ImageFeatures,
   ): Promise<Record<string, Tensor>> {
-    const session = await sessions.get('imitate', { shared, trimmed, chunks }, crossEntropyGraph, {
+    const pictures = pictured ? picturesOf(images) : undefined;
+    const session = await sessions.get('imitate', { shared, trimmed, pictures, chunks }, crossEntropyGraph, {
       ...this.size(feeds),
       kept: true,
     });
@@ -320,6 +326,7 @@ export class Policy {
       ...this.bank.feeds(),
       ...feeds,
       ...chunkFeeds(count, chunks),
+      ...(images && { [featuresInput]: images.values }),
       ...dropoutFeeds(this.network, tokens, noise),
       ...scalarFeeds({ inverse_temperature: 1 }),
       weight: float32(new Float32Array(count).fill(weight), [count]),
@@ -329,4 +336,17 @@ export class Policy {
   private size(feeds: Readonly<Record<string, Tensor>>): PassSize {
     return passSize(feeds, this.network.config);
   }
+}
+
+/** Whether a pass that shows pictures computes the gradient of their features. */
+const picturesOf = (images: ImageFeatures | undefined): PackedShape['pictures'] =>
+  images?.backward ? 'trained' : 'shown';
+
+/** Returns zeros for the gradient of the features; undefined if the encoder is not trained. */
+const featureGradient = (images: ImageFeatures | undefined): Float32Array | undefined =>
+  images?.backward && new Float32Array(images.values.data.length);
+
+/** Adds the gradient of the features that a pass returned. */
+function addFeatureGradient(sum: Float32Array | undefined, result: Readonly<Record<string, Tensor>>): void {
+  if (sum) (result[gradientName(featuresInput)].data as Float32Array).forEach((x, i) => (sum[i] += x));
 }

@@ -1,7 +1,7 @@
 // PPO's critic: a decoder of the actor's architecture with a value head [1, hidden] instead of the output head.
 // Initially, the critic has the actor's weights, and its value head is near zero. Loss: ½ · max of the unclipped and
 // the clipped squared error (Schulman et al. 2017; verl's compute_value_loss). The value of token t is computed at
-// position t − 1, so it does not depend on the token itself.
+// position t − 1, so it does not depend on the token itself. Pictures are shown by the actor's features.
 import type { CriticLossOptions, OptimizerOptions, UpdateMetrics } from '../../engine/loss-options';
 import type { CriticSample, PassBudget } from '../../engine/training-samples';
 import { unwatched } from '../../engine/work-units';
@@ -25,12 +25,13 @@ import { parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { DecoderParameters } from './decoder-parameters';
 import { PackedSessions, passSize } from '../graphs/packed-sessions';
+import { featuresInput } from '../graphs/picture-feeds';
 import { passCosts, planPasses } from '../graphs/pass-plan';
 import type { Sample } from '../graphs/pass-plan';
 import type { ParameterBank } from '../weights/parameter-bank';
 import { outputGradients, packedHidden } from '../graphs/policy-graphs';
 import type { Network, PackedShape } from '../graphs/policy-graphs';
-import type { PolicyOptions } from '../policy';
+import type { ImageFeatures, PolicyOptions } from '../policy';
 import type { RandomStream } from '../../engine/sampling/random-stream';
 import { Weights } from '../weights/weights';
 
@@ -73,15 +74,25 @@ export class Critic {
   }
 
   /** Returns the values of the masked tokens, per sample. */
-  async values(samples: readonly Sample[], budget: PassBudget, units = unwatched): Promise<Float32Array[]> {
+  async values(
+    samples: readonly Sample[],
+    budget: PassBudget,
+    units = unwatched,
+    images?: ImageFeatures,
+  ): Promise<Float32Array[]> {
     const found: Float32Array[] = [];
     const passes = planPasses(samples, budget, passCosts(this.network.config));
     for (const [k, pass] of passes.entries()) {
       units.next(k, passes.length);
-      const { feeds, trimmed, scatter } = batchFeeds(pass, samples, this.network.config);
+      const { feeds, trimmed, pictured, scatter } = batchFeeds(pass, samples, this.network.config);
       const size = passSize(feeds, this.network.config);
-      const session = await this.sessions.get('values', { shared: pass.shared, trimmed, chunks: 1 }, valuesGraph, size);
-      const { values } = await session.run({ ...this.bank.feeds(), ...feeds });
+      const shape = { shared: pass.shared, trimmed, pictures: shownIf(pictured), chunks: 1 };
+      const session = await this.sessions.get('values', shape, valuesGraph, size);
+      const { values } = await session.run({
+        ...this.bank.feeds(),
+        ...feeds,
+        ...(images && { [featuresInput]: images.values }),
+      });
       scatter(values.data as Float32Array, found);
     }
     return found;
@@ -94,6 +105,7 @@ export class Critic {
     { cliprange_value }: CriticLossOptions,
     optimizer: OptimizerOptions,
     units = unwatched,
+    images?: ImageFeatures,
   ): Promise<UpdateMetrics> {
     this.bank.clearGradient();
     const sums = { loss: 0, clipped: 0, predicted: 0 };
@@ -101,15 +113,17 @@ export class Critic {
     const passes = planPasses(samples, budget, passCosts(this.network.config));
     for (const [k, pass] of passes.entries()) {
       units.next(k, passes.length);
-      const { feeds, trimmed, gather, count } = batchFeeds(pass, samples, this.network.config);
+      const { feeds, trimmed, pictured, gather, count } = batchFeeds(pass, samples, this.network.config);
       const size = passSize(feeds, this.network.config);
-      const session = await this.sessions.get('update', { shared: pass.shared, trimmed, chunks: 1 }, criticGraph, {
+      const shape = { shared: pass.shared, trimmed, pictures: shownIf(pictured), chunks: 1 };
+      const session = await this.sessions.get('update', shape, criticGraph, {
         ...size,
         kept: true,
       });
       const result = await session.run({
         ...this.bank.feeds(),
         ...feeds,
+        ...(images && { [featuresInput]: images.values }),
         ...scalarFeeds({ clip_value: cliprange_value }),
         old_value: gather(s => s.old_values),
         return: gather(s => s.returns),
@@ -131,6 +145,9 @@ export class Critic {
     };
   }
 }
+
+/** The critic does not train the encoder, so its passes need no gradient of the features. */
+const shownIf = (pictured: boolean): PackedShape['pictures'] => (pictured ? 'shown' : undefined);
 
 /** Graph that computes the critic's values. Inputs: packed tokens, rows [n']. Output: `values` [n']. */
 export function valuesGraph(network: Network, shape: PackedShape): Graph {

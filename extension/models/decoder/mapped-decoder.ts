@@ -5,10 +5,11 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { UserError } from '../../common/user-error';
-import type { DecoderConfig } from './decoder-config';
+import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import { elements } from './decoder-config';
 import type { FileTensor } from './decoder-parameters';
 import { openDecoder } from '../weights/model-folder';
+import type { Weights as TensorFiles } from '../weights/safetensors';
 import type { MappedTensors } from './networks';
 
 const mappable = ['F32', 'F16', 'BF16'] as const;
@@ -30,37 +31,50 @@ export interface MappedDecoder extends MappedTensors {
 export async function mapDecoder(folder: string): Promise<MappedDecoder> {
   const { config, specs, files } = await openDecoder(folder);
   try {
-    const tensors = new Map<string, FileTensor>();
-    const names = specs.map(({ name }) => files.fileName(name)!);
-    const { inside, real } = await commonFolder(folder, [...new Set(names)]);
-    for (const { name, dims } of specs) {
-      const { dtype: stored, begin, end } = files.info(name)!;
-      const dtype = mappable.find(known => known === stored);
-      if (!dtype)
-        throw new UserError(
-          `${folder}: the tensor ${name} is stored as ${stored}, which cannot be used as weights: convert it to F32, F16 or BF16`,
-        );
-      for (let from = 0; from < elements(dims); from += checkedAtOnce) {
-        const part = await files.readFloats(name, { from, to: Math.min(from + checkedAtOnce, elements(dims)) });
-        const bad = firstUnfit(part);
-        if (bad >= 0)
-          throw new UserError(
-            `${folder}: the tensor ${name} is damaged (element ${from + bad} is ${part[bad]}): download the weights again`,
-          );
-      }
-      tensors.set(name, {
-        kind: 'file',
-        dtype,
-        file: relative(inside, join(real, basename(files.fileName(name)!))).replaceAll(sep, '/'),
-        offset: begin,
-        bytes: end - begin,
-      });
-    }
+    const mapped = await mapTensors(folder, specs, files);
     const parameters = specs.reduce((sum, { dims }) => sum + elements(dims), 0);
-    return { config, folder: inside, modelFolder: folder, tensors, parameters };
+    return { config, ...mapped, modelFolder: folder, parameters };
   } finally {
     await files.close();
   }
+}
+
+/**
+ * Returns the locations of tensors, whose values are checked.
+ * @throws UserError that names the file, the tensor and the remedy
+ */
+export async function mapTensors(
+  folder: string,
+  specs: readonly ParameterSpec[],
+  files: Pick<TensorFiles, 'info' | 'fileName' | 'readFloats'>,
+): Promise<MappedTensors> {
+  const tensors = new Map<string, FileTensor>();
+  const names = specs.map(({ name }) => files.fileName(name)!);
+  const { inside, real } = await commonFolder(folder, [...new Set(names)]);
+  for (const { name, dims } of specs) {
+    const { dtype: stored, begin, end } = files.info(name)!;
+    const dtype = mappable.find(known => known === stored);
+    if (!dtype)
+      throw new UserError(
+        `${folder}: the tensor ${name} is stored as ${stored}, which cannot be used as weights: convert it to F32, F16 or BF16`,
+      );
+    for (let from = 0; from < elements(dims); from += checkedAtOnce) {
+      const part = await files.readFloats(name, { from, to: Math.min(from + checkedAtOnce, elements(dims)) });
+      const bad = firstUnfit(part);
+      if (bad >= 0)
+        throw new UserError(
+          `${folder}: the tensor ${name} is damaged (element ${from + bad} is ${part[bad]}): download the weights again`,
+        );
+    }
+    tensors.set(name, {
+      kind: 'file',
+      dtype,
+      file: relative(inside, join(real, basename(files.fileName(name)!))).replaceAll(sep, '/'),
+      offset: begin,
+      bytes: end - begin,
+    });
+  }
+  return { folder: inside, tensors };
 }
 
 /** Returns the index of the first NaN or infinity (all exponent bits set), or −1. */

@@ -24,14 +24,18 @@ export function trainedNetwork(config: DecoderConfig, specs = parameterSpecs(con
 }
 
 /** Returns a network without trained parameters; every parameter is mapped from its file. */
-export function frozenNetwork(config: DecoderConfig, { folder, tensors }: MappedTensors): Network {
-  const source = (name: string): TensorSource => {
+export function frozenNetwork(config: DecoderConfig, mapped: MappedTensors): Network {
+  return { config, folder: mapped.folder, plan: { specs: parameterSpecs(config), source: mappedSource(mapped) } };
+}
+
+/** Returns the sources of tensors that onnxruntime maps from their files. */
+export const mappedSource =
+  ({ tensors }: Pick<MappedTensors, 'tensors'>) =>
+  (name: string): TensorSource => {
     const tensor = tensors.get(name);
     if (!tensor) throw new Error(`networks: no file contains ${name}`);
     return tensor;
   };
-  return { config, folder, plan: { specs: parameterSpecs(config), source } };
-}
 
 /**
  * Returns the network with its trained parameters copied into constants. onnxruntime prepacks constants for matmuls

@@ -107,6 +107,12 @@ export class Generator {
     return answer;
   }
 
+  /** Position of the next id that is appended to a row that is in no call; 0 for a new row. */
+  nextPosition(row: string): number {
+    const cached = this.rows.get(row);
+    return cached ? cached.nextPosition + Number(cached.pending !== null) : 0;
+  }
+
   /**
    * Sets the watched row; null for none. The watcher first receives the tokens that were sampled earlier in the current
    * turn. Watching does not affect sampling.

@@ -12,22 +12,28 @@ import { decoderHidden, decoderLogits } from '../decoder/decoder';
 import type { Attend } from '../decoder/decoder';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import { DecoderParameters } from '../decoder/decoder-parameters';
-import type { Network } from './policy-graphs';
+import { pictureInputs } from './picture-feeds';
+import type { Network, PackedShape } from './policy-graphs';
 
 /**
- * Builds the graph that processes prompts. Inputs: packed tokens (packing.ts), ends [r] (indices of packed tokens).
+ * Builds the graph that processes prompts. Inputs: packed tokens (packing.ts), ends [r] (indices of packed tokens); with
+ * `pictures`, also those of picture-feeds.ts.
  * Outputs: key.i and value.i of all tokens, [n, kvHeads·headSize], and `last` [r, hidden], the hidden states of the
  * tokens at `ends`.
  */
-export function prefixGraph(network: Network, { lowering, shared }: { lowering: Lowering; shared: boolean }): Graph {
+export function prefixGraph(
+  network: Network,
+  { lowering, shared, pictures }: Pick<PackedShape, 'lowering' | 'shared' | 'pictures'>,
+): Graph {
   const g = new Graph('prefixes', lowering);
   const parameters = new DecoderParameters(g, network.plan);
   const { attend } = packedAttention(g, network.config, shared);
-  const hidden = hiddenStates(g, network, parameters, (layer, q, k, v) => {
+  const attendAndKeep: Attend = (layer, q, k, v) => {
     g.output(`key.${layer}`, k);
     g.output(`value.${layer}`, v);
     return attend(layer, q, k, v);
-  });
+  };
+  const hidden = hiddenStates(g, network, parameters, attendAndKeep, pictures !== undefined);
   g.output('last', gatherRows(g, hidden, g.input('ends', 'int64', ['r'])));
   return g;
 }
@@ -66,10 +72,12 @@ function hiddenStates(
   { config, maxPositions }: Network,
   parameters: DecoderParameters,
   attend: Attend,
+  pictured = false,
 ): Value {
   const ids = g.input('ids', 'int64', ['tokens']);
   const positions = g.input('positions', 'int64', ['tokens']);
-  return decoderHidden(g, config, parameters, { ids, positions, maxPositions }, attend);
+  const pictures = pictured ? pictureInputs(g, config) : undefined;
+  return decoderHidden(g, config, parameters, { ids, positions, maxPositions, pictures }, attend);
 }
 
 /**

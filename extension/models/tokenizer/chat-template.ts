@@ -10,6 +10,8 @@ export interface ChatMessage {
   /** A message of role `tool` is the result of a tool call. */
   role: 'system' | 'user' | 'assistant' | 'tool';
   content: string;
+  /** The content as texts and pictures; takes the place of `content` in templates of vision-language models. */
+  parts?: readonly ({ type: 'text'; text: string } | { type: 'image' })[];
   /** Tool calls of a message of role `assistant`, for templates that render them. */
   tool_calls?: { type: 'function'; function: { name: string; arguments: Record<string, unknown> } }[];
 }
@@ -80,7 +82,7 @@ export class ChatTemplate {
   render(messages: readonly ChatMessage[], addGenerationPrompt: boolean, tools: readonly ChatTool[] = []): string {
     const values = {
       ...this.variables,
-      messages: messages.map(message => ({ ...message })),
+      messages: messages.map(({ parts, ...message }) => ({ ...message, ...(parts && { content: parts }) })),
       add_generation_prompt: addGenerationPrompt,
       ...(tools.length > 0 && { tools }),
     };

@@ -2,11 +2,15 @@
 // and decodes ids. Sampled ids are never re-tokenised. An episode consists of the sampled ids and, between two
 // responses, the ids of the template's text. To get this text, the template is rendered with a placeholder as the
 // response, and the result is split at the placeholder.
+import type { MarkedPicture } from '../../common/picture-mark';
 import { UserError } from '../../common/user-error';
+import type { ShownPicture } from '../../engine/training-samples';
+import type { PicturePrompt } from '../vision/picture-prompt';
 import { ChatTemplate, nextMessages, orSentence } from './chat-template';
 import type { AddedToken } from './added-tokens';
 import { TextEncoder } from './text-encoder';
 import type { ChatMessage, ChatTemplateOptions, ChatTool } from './chat-template';
+import { expanded, pictured, picturesOf, placedPictures, rendersParts } from './pictured-messages';
 import { messageEnd, toolSyntax, type ToolFormat, type ToolSyntax } from './tool-syntax';
 
 /** Contents of a model folder's files. */
@@ -19,6 +23,14 @@ export interface TokenizerFiles {
   templateOptions?: ChatTemplateOptions;
   /** End-of-sequence ids from generation_config.json or config.json. */
   eosTokenIds: number[];
+  /** How the model writes pictures; undefined if it reads text only. */
+  pictures?: PicturePrompt;
+}
+
+/** Ids, and the pictures that they show. */
+interface ShownIds {
+  ids: number[];
+  shows: ShownPicture[];
 }
 
 /**
@@ -41,6 +53,8 @@ export class ChatTokenizer {
   /** Ids of the special tokens by their texts. */
   private readonly specialIds: ReadonlyMap<string, number>;
   private readonly encoded = new Map<string, number[]>();
+  /** Whether the template takes contents as lists of texts and pictures; determined when it first renders. */
+  private knowsParts: boolean | undefined;
   /** Total characters and ids in `encoded`. */
   private encodedSize = 0;
 
@@ -107,7 +121,12 @@ export class ChatTokenizer {
 
   /** Encodes a conversation with its tools, followed by the assistant header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string, tools?: readonly ChatTool[]): number[] {
-    return this.encode(this.template.render(messages, true, tools) + prefix);
+    return this.shownPrompt(messages, prefix, tools).ids;
+  }
+
+  /** Like `encodePrompt`, with the pictures of the messages. */
+  shownPrompt(messages: readonly ChatMessage[], prefix: string, tools?: readonly ChatTool[]): ShownIds {
+    return this.encodeShown(this.rendered(messages, true, tools) + prefix, picturesOf(messages));
   }
 
   /**
@@ -121,6 +140,16 @@ export class ChatTokenizer {
     prefix: string,
     tools?: readonly ChatTool[],
   ): number[] {
+    return this.shownContinuation(answer, next, prefix, tools).ids;
+  }
+
+  /** Like `encodeContinuation`, with the pictures of the messages. */
+  shownContinuation(
+    answer: readonly number[],
+    next: string | readonly ChatMessage[],
+    prefix: string,
+    tools?: readonly ChatTool[],
+  ): ShownIds {
     const messages = nextMessages(next);
     const text = this.afterAnswer(
       [{ role: 'user', content: 'x' }, { role: 'assistant', content: standIn }, ...messages],
@@ -128,7 +157,9 @@ export class ChatTokenizer {
       tools,
     );
     const isWaiting = messages[0]?.role === 'tool' && answer.at(-1) === this.specialIds.get(messageEnd);
-    return this.encode(text + prefix).slice(isWaiting ? 1 : this.sampledTurnEnd(answer));
+    const { ids, shows } = this.encodeShown(text + prefix, picturesOf(messages));
+    const sampled = isWaiting ? 1 : this.sampledTurnEnd(answer);
+    return { ids: ids.slice(sampled), shows: shows.map(({ at, picture }) => ({ at: at - sampled, picture })) };
   }
 
   /** Returns the turn-end ids that the template inserts after a final response and that `answer` does not contain. */
@@ -136,9 +167,38 @@ export class ChatTokenizer {
     return this.turnEnd.slice(this.sampledTurnEnd(answer));
   }
 
-  /** Renders the complete conversation as text. */
+  /** Renders the complete conversation as text, with one image token per picture. */
   render(messages: readonly ChatMessage[], addGenerationPrompt: boolean, tools?: readonly ChatTool[]): string {
-    return this.template.render(messages, addGenerationPrompt, tools);
+    return this.rendered(messages, addGenerationPrompt, tools);
+  }
+
+  /** @throws PictureError if the model cannot read a picture of this size; its message is a clause without a subject */
+  fitsPicture(size: { width: number; height: number }): void {
+    this.files.pictures?.tokens(size);
+  }
+
+  /** How the model writes pictures; undefined if it reads text only. */
+  get pictures(): PicturePrompt | undefined {
+    return this.files.pictures;
+  }
+
+  private rendered(
+    messages: readonly ChatMessage[],
+    addGenerationPrompt: boolean,
+    tools?: readonly ChatTool[],
+  ): string {
+    const { pictures } = this.files;
+    if (!pictures) return this.template.render(messages, addGenerationPrompt, tools);
+    this.knowsParts ??= rendersParts(probe => this.template.render(probe, false), pictures.imageText);
+    return this.template.render(pictured(messages, pictures, this.knowsParts), addGenerationPrompt, tools);
+  }
+
+  /** Encodes a rendered text whose image tokens stand for the given pictures. */
+  private encodeShown(text: string, shown: readonly MarkedPicture[]): ShownIds {
+    const { pictures, folder } = this.files;
+    if (!pictures || shown.length === 0) return { ids: this.encode(text), shows: [] };
+    const ids = this.encode(expanded(text, shown, pictures, folder));
+    return { ids, shows: placedPictures(ids, shown, pictures) };
   }
 
   /**
@@ -168,7 +228,7 @@ export class ChatTokenizer {
     addGenerationPrompt: boolean,
     tools?: readonly ChatTool[],
   ): string {
-    const text = this.template.render(messages, addGenerationPrompt, tools);
+    const text = this.rendered(messages, addGenerationPrompt, tools);
     const at = text.indexOf(standIn);
     if (at < 0)
       throw new UserError(

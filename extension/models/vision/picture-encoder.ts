@@ -50,7 +50,7 @@ export class PictureEncoder {
     }
     return {
       values: float32(values, [total, width]),
-      ...(bank && { backward: gradient => this.addGradient(parts, gradient, bank) }),
+      ...(bank && { backward: gradient => this.addGradient(parts, gradient) }),
     };
   }
 
@@ -60,12 +60,13 @@ export class PictureEncoder {
     for (const session of sessions) await (await session)?.release();
   }
 
-  private async addGradient(
-    parts: readonly PicturePatches[],
-    gradient: Float32Array,
-    bank: Pick<ParameterBank, 'feeds' | 'accumulate'>,
-  ): Promise<void> {
-    const { network, options } = this;
+  /**
+   * Adds the gradients of the encoder's parameters to the bank.
+   * @param gradient of the features of `parts`, [features, width]
+   */
+  async addGradient(parts: readonly PicturePatches[], gradient: Float32Array): Promise<void> {
+    const { bank, network, options } = this;
+    if (!bank) throw new Error('picture encoder: a frozen encoder has no gradient');
     const width = featureWidth(network.config);
     let at = 0;
     for (const batch of batches(parts, options.maxScores)) {

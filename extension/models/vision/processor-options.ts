@@ -117,6 +117,36 @@ export function parseProcessorOptions(json: unknown, file: string): ProcessorOpt
   );
 }
 
+/** Limits of a picture's size in pixels (`data.min_pixels`, `data.max_pixels`); null or undefined for the model's own. */
+export interface PixelLimits {
+  minPixels?: number | null;
+  maxPixels?: number | null;
+}
+
+/**
+ * Returns the options with the given limits. In models with tiles, the longer side is set so that a square picture has
+ * at most `maxPixels`, in whole tiles.
+ * @throws UserError if the limits contradict each other or the model has no such limit
+ */
+export function withPixels(options: ProcessorOptions, { minPixels, maxPixels }: PixelLimits): ProcessorOptions {
+  if (options.kind === 'tiles') {
+    if (typeof minPixels === 'number')
+      throw new UserError(
+        'config: data.min_pixels is set, but the model cuts pictures into tiles and enlarges each of them anyway: set data.min_pixels=null',
+      );
+    if (typeof maxPixels !== 'number') return options;
+    const { longestEdge, tileSize } = options;
+    const edge = Math.max(1, Math.floor(Math.sqrt(maxPixels) / tileSize)) * tileSize;
+    return { ...options, longestEdge: Math.min(longestEdge, edge) };
+  }
+  const limits = { minPixels: minPixels ?? options.minPixels, maxPixels: maxPixels ?? options.maxPixels };
+  if (limits.minPixels > limits.maxPixels)
+    throw new UserError(
+      `config: pictures have at least ${limits.minPixels} pixels (data.min_pixels, or the model's default) and at most ${limits.maxPixels} (data.max_pixels, or the model's default): lower data.min_pixels or raise data.max_pixels`,
+    );
+  return { ...options, ...limits };
+}
+
 function checked<T>(schema: z.ZodType<T>, json: unknown, file: string): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;

@@ -16,6 +16,10 @@ import { parseSiglip } from './siglip-config';
 const visionFamilies = ['qwen2_5_vl', 'qwen3_vl', 'idefics3', 'smolvlm'] as const;
 export type VisionFamily = (typeof visionFamilies)[number];
 
+/** Whether the content of a config.json is that of a supported vision-language model. */
+export const isVisionConfig = (json: unknown): boolean =>
+  isRecord(json) && visionFamilies.some(name => name === json.model_type);
+
 export interface VisionConfig {
   family: VisionFamily;
   decoder: DecoderConfig;

@@ -6,8 +6,11 @@ import type { Engine } from '../../engine/engine';
 import type { LoadedModel } from '../../engine/load-options';
 import { readRegularSync } from '../../node/regular-file';
 import { safetensorsParts } from './safetensors-writer';
+import type { FloatTensor } from './safetensors-writer';
 import { withOwnHead } from './config-text';
 import { headTensor } from '../decoder/decoder-config';
+import { openVisionModel } from '../vision/vision-folder';
+import { readsPictures } from './model-folder';
 import { adapterFiles } from '../adapters/peft-adapter';
 import { Weights } from './weights';
 
@@ -19,6 +22,8 @@ const companions = [
   'chat_template.jinja',
   'chat_template.json',
   'generation_config.json',
+  'preprocessor_config.json',
+  'processor_config.json',
 ];
 
 /**
@@ -52,6 +57,27 @@ export async function modelFiles(
       return []; // optional; required files were read on loading
     }
   });
-  const parts = safetensorsParts(tensors.map(({ name, dims, data }) => ({ name, shape: dims, data })));
+  const stored = tensors.map(({ name, dims, data }) => ({ name, shape: dims, data }));
+  const parts = safetensorsParts(readsPictures(from) ? await withEncoder(stored, from) : stored);
   return { ...Object.fromEntries(files), 'model.safetensors': Buffer.concat(parts) };
+}
+
+/**
+ * Returns the weights of a vision-language model: the trained ones, and those of the frozen encoder from the model's
+ * folder, all under the names that the folder has.
+ */
+async function withEncoder(trained: readonly FloatTensor[], folder: string): Promise<FloatTensor[]> {
+  const { files, encoderParameters } = await openVisionModel(folder);
+  try {
+    const all = trained.map(tensor => ({ ...tensor, name: files.storedName(tensor.name) }));
+    const given = new Set(trained.map(({ name }) => name));
+    for (const { name } of encoderParameters) {
+      if (given.has(name)) continue;
+      const { shape } = files.info(name)!;
+      all.push({ name: files.storedName(name), shape, data: await files.readFloats(name) });
+    }
+    return all;
+  } finally {
+    await files.close();
+  }
 }

@@ -5,12 +5,19 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
-import { readRegularSync } from '../../node/regular-file';
 import { Weights as TensorFiles } from './safetensors';
 import type { ChatTemplateOptions } from '../tokenizer/chat-template';
 import { ChatTokenizer } from '../tokenizer/chat-tokenizer';
 import { elements, embeddingTensor, headTensor, parameterSpecs, parseDecoderConfig } from '../decoder/decoder-config';
 import type { DecoderConfig, ParameterSpec } from '../decoder/decoder-config';
+import { isVisionConfig, parseVisionConfig } from '../vision/vision-config';
+import { picturePrompt } from '../vision/picture-prompt';
+import type { PicturePrompt } from '../vision/picture-prompt';
+import { withPixels } from '../vision/processor-options';
+import type { PixelLimits } from '../vision/processor-options';
+import { readProcessorOptions } from '../vision/processor-folder';
+import { addStoredNames } from '../vision/stored-names';
+import { optionalJson, readJson, readText } from './folder-json';
 import { quantizedTensor, unquantized } from './quantized-checkpoint';
 import { checkVocabulary } from '../tokenizer/vocabulary';
 import { Weights } from './weights';
@@ -28,12 +35,16 @@ export async function checkModelFolder(folder: string): Promise<{ parameters: nu
 }
 
 /**
- * Reads only config.json. The returned `tiedHead` is the declared value; the stored weights may require another value
+ * Reads only config.json; of a vision-language model, its decoder. The returned `tiedHead` is the declared value; the stored weights may require another value
  * (`openDecoder`). Throws a UserError that names the file, the key and the remedy.
  */
 export function readDecoderConfig(folder: string): DecoderConfig {
-  return parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
+  const [json, file] = [readJson(folder, 'config.json'), join(folder, 'config.json')];
+  return isVisionConfig(json) ? parseVisionConfig(json, file).decoder : parseDecoderConfig(json, file);
 }
+
+/** Whether a folder contains a vision-language model, by its config.json. */
+export const readsPictures = (folder: string): boolean => isVisionConfig(optionalJson(folder, 'config.json'));
 
 /** Reads configuration and weights. Throws a UserError that names the file, the tensor and the remedy. */
 export async function readDecoder(folder: string): Promise<{ config: DecoderConfig; weights: Weights }> {
@@ -75,6 +86,7 @@ export async function openDecoder(
   const declared = readDecoderConfig(folder);
   const files = await TensorFiles.open(folder);
   try {
+    if (readsPictures(folder)) addStoredNames([...parameterSpecs(declared).map(({ name }) => name), headTensor], files);
     const config = await tieWeights(declared, files, folder);
     const specs = parameterSpecs(config);
     checkShapes(specs, files, folder);
@@ -136,17 +148,33 @@ export function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles,
   }
 }
 
+/** Further options of a folder's tokenizer. */
+export interface TokenizerOptions extends ChatTemplateOptions {
+  /** Limits of a picture's size in pixels, for vision-language models. */
+  pixels?: PixelLimits;
+}
+
 /** Reads tokenizer and chat template. Throws a UserError if either is missing or unusable. */
-export function readTokenizer(folder: string, templateOptions?: ChatTemplateOptions): ChatTokenizer {
+export function readTokenizer(folder: string, options?: TokenizerOptions): ChatTokenizer {
   const tokenizerConfig = optionalJson(folder, 'tokenizer_config.json') ?? {};
+  const tokenizer = readJson(folder, 'tokenizer.json');
   return new ChatTokenizer({
     folder,
-    tokenizer: readJson(folder, 'tokenizer.json'),
+    tokenizer,
     tokenizerConfig,
     chatTemplate: readChatTemplate(folder, tokenizerConfig),
-    templateOptions,
+    templateOptions: options,
     eosTokenIds: readEosTokenIds(folder),
+    pictures: readPicturePrompt(folder, tokenizer, options?.pixels),
   });
+}
+
+/** Returns how a vision-language model writes pictures; undefined for other models. */
+function readPicturePrompt(folder: string, tokenizer: object, pixels: PixelLimits = {}): PicturePrompt | undefined {
+  if (!readsPictures(folder)) return undefined;
+  const config = parseVisionConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
+  const options = withPixels(readProcessorOptions(folder, config.encoder), pixels);
+  return picturePrompt(config, options, tokenizer, folder);
 }
 
 /** Reads the tokenizer for a decoder. Throws a UserError if the embedding lacks rows for the tokenizer's ids. */
@@ -197,39 +225,6 @@ export function readEosTokenIds(folder: string): number[] {
     if (ids.length > 0) return ids;
   }
   return [];
-}
-
-function readText(folder: string, name: string): string {
-  try {
-    return readRegularSync(join(folder, name)).toString('utf8');
-  } catch (error) {
-    if (error instanceof UserError) throw error;
-    throw new UserError(
-      `${folder}: cannot read ${name} (${(error as NodeJS.ErrnoException).code}): choose a model folder that contains this file`,
-    );
-  }
-}
-
-/** Reads a JSON file. Throws a UserError if the file is missing or is not JSON. */
-export function readJson(folder: string, name: string): Record<string, unknown> {
-  const text = readText(folder, name);
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch (error) {
-    throw new UserError(
-      `${join(folder, name)}: the file is not valid JSON (${oneLine(error)}): download the file again`,
-    );
-  }
-}
-
-/**
- * Returns the error's message with white space collapsed, because the parser quotes its input including line breaks.
- */
-const oneLine = (error: unknown): string => (error as Error).message.replace(/\s+/g, ' ');
-
-/** Like `readJson`, but returns undefined if the file does not exist. */
-export function optionalJson(folder: string, name: string): Record<string, unknown> | undefined {
-  return existsSync(join(folder, name)) ? readJson(folder, name) : undefined;
 }
 
 const textShape = z.looseObject({

@@ -195,7 +195,8 @@ export class Weights {
     await Promise.all(this.files.map(file => file.close()));
   }
 
-  private storedName(name: string): string {
+  /** Returns the name under which the files contain a tensor. */
+  storedName(name: string): string {
     return this.aliases.get(name) ?? name;
   }
 }

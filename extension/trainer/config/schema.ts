@@ -498,8 +498,24 @@ export const runConfigSchema = z
           .record(z.string(), z.unknown())
           .default({}) // the default lets RAGEN's configurations set `data` without this key
           .describe("Additional variables of the model's chat template, such as enable_thinking or date_string."),
+        min_pixels: z
+          .int()
+          .positive()
+          .nullable()
+          .default(null)
+          .describe(
+            "Vision-language models: minimum number of pixels; smaller pictures are enlarged. null: the model's own limit.",
+          ),
+        max_pixels: z
+          .int()
+          .positive()
+          .nullable()
+          .default(null)
+          .describe(
+            "Vision-language models: maximum number of pixels; larger pictures are reduced, which also reduces their image tokens. null: the model's own limit.",
+          ),
       })
-      .describe('Chat template settings.'),
+      .describe('Chat template and pictures.'),
     output,
     model_config: modelConfig.nullable(),
     model_info: modelInfo.nullable(),

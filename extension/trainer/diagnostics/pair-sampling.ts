@@ -3,12 +3,15 @@
 // All random draws come from the given stream.
 import type { IntegerStream } from '../../algorithms/mini-batches';
 import { UserError } from '../../common/user-error';
+import type { ShownPicture } from '../../engine/training-samples';
 
 /** The context of a turn up to the start of the reasoning, and the reasoning, as token ids. `turn` counts from 1. */
 export interface TurnPair {
   prompt: readonly number[];
   reasoning: readonly number[];
   turn: number;
+  /** The pictures that the prompt shows; absent if it shows none. */
+  shows?: readonly ShownPicture[];
 }
 
 /** Prompt and reasoning of each turn of an episode. */
@@ -32,11 +35,18 @@ export interface SampledPair {
 
 export interface PairFamily {
   columns: (readonly number[])[];
+  /** The pictures that each column shows; absent if none shows any. */
+  shows?: (readonly ShownPicture[])[];
   samples: SampledPair[];
 }
 
-/** Returns the key of a prompt; two prompts have the same key only if their token ids are equal. */
-export const promptSignature = (prompt: readonly number[]): string => prompt.join();
+/** Returns the key of a prompt; two prompts have the same key only if their token ids and their pictures are equal. */
+export const promptSignature = (prompt: readonly number[], shows: readonly ShownPicture[] = []): string =>
+  [prompt.join(), ...shows.map(({ at, picture }) => `${at} ${picture}`)].join();
+
+/** Returns the pictures of the columns, if one shows any. */
+const shownBy = (shows: (readonly ShownPicture[] | undefined)[]): Pick<PairFamily, 'shows'> =>
+  shows.some(each => each) ? { shows: shows.map(each => each ?? []) } : {};
 
 /**
  * Samples the family `collapse_first_turn_sample`: at most `count` first turns, without replacement. If `count` is
@@ -52,16 +62,18 @@ export function firstTurnPairs(
   const chosen = count === null ? candidates : withoutReplacement(candidates, count, random);
   const columnOf = new Map<number, number>();
   const columns: (readonly number[])[] = [];
-  const samples = chosen.map(({ episode, group, turn, prompt, reasoning }) => {
+  const columnShows: (readonly ShownPicture[] | undefined)[] = [];
+  const samples = chosen.map(({ episode, group, turn, prompt, reasoning, shows }) => {
     const column = columnOf.get(group) ?? columns.push(prompt) - 1;
     columnOf.set(group, column);
-    if (promptSignature(columns[column]) !== promptSignature(prompt))
+    if (column === columnShows.length) columnShows.push(shows);
+    if (promptSignature(columns[column], columnShows[column]) !== promptSignature(prompt, shows))
       throw new UserError(
         `collapse diagnosis: the first prompts of group ${group} differ between its episodes (${episode}): set collapse_detection.first_turn_enabled to false if the episodes of a group do not start with the same observation`,
       );
     return { episode, group, turn, reasoning, column };
   });
-  return { columns, samples };
+  return { columns, ...shownBy(columnShows), samples };
 }
 
 /**
@@ -95,6 +107,7 @@ export function turnPairs(episodes: readonly EpisodePairs[], count: number | nul
 function ownColumns(pairs: readonly (TurnPair & { episode: string; group: number })[]): PairFamily {
   return {
     columns: pairs.map(({ prompt }) => prompt),
+    ...shownBy(pairs.map(({ shows }) => shows)),
     samples: pairs.map(({ episode, group, turn, reasoning }, column) => ({ episode, group, turn, reasoning, column })),
   };
 }

@@ -3,6 +3,7 @@
 import { abortable } from '../../node/abortable';
 import { UserError } from '../../common/user-error';
 import { untrained } from '../../engine/load-options';
+import { pictureOptions } from '../run/run-pictures';
 import { startEngine } from '../../engine/remote-engine';
 import { requireSameModel } from '../../models/weights/model-checksum';
 import { readDecoderConfig } from '../../models/weights/model-folder';
@@ -43,6 +44,7 @@ export async function openLocalTeacher(options: TeacherOptions): Promise<Teacher
       threads: config.workbench.threads,
       maxPositions: rollout.max_model_len,
       cacheFolder: installation.cache,
+      pictures: pictureOptions(config, options.folder.path),
     });
     const { parameters } = await abortable(control.stopped, loading);
     journal.event('setting', `the teacher is ${folder} (${(parameters / 1e6).toPrecision(3)} M parameters)`);
@@ -54,7 +56,7 @@ export async function openLocalTeacher(options: TeacherOptions): Promise<Teacher
     logprobs: async (samples, onPass) => {
       engine.onUnits = onPass;
       const episodes = config.actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu;
-      const own = samples.map(({ ids, mask }) => ({ ids, mask })); // only these fields are copied to the worker
+      const own = samples.map(({ ids, mask, shows }) => ({ ids, mask, shows })); // only these fields are copied to the worker
       const { logprobs } = await engine.score('actor', own, passBudget(config, episodes, samples.length), 1);
       return logprobs;
     },

@@ -3,13 +3,13 @@
 // tinker-teacher.ts a server of the Tinker API; open-teacher.ts chooses.
 // Token ids are exchanged, not texts, so both models must have the same vocabulary. A teacher's log-probs are those of
 // temperature 1.
-import type { TrainingSample } from '../../engine/training-samples';
+import type { BareSample } from '../../engine/training-samples';
 import type { RunConfig } from '../config/schema';
 import type { Journal } from '../run/journal';
 import type { RunControl } from '../run/run-control';
 import type { RunFolder } from '../store/run-folder';
 
-export type ScoredSample = Pick<TrainingSample, 'ids' | 'mask'>;
+export type ScoredSample = BareSample;
 
 export interface Teacher {
   /**
@@ -24,7 +24,7 @@ export interface Teacher {
 export interface TeacherOptions {
   config: RunConfig;
   /** The run's folder, whose manifest names the teacher's commit and checksum. */
-  folder: Pick<RunFolder, 'id' | 'manifest'>;
+  folder: Pick<RunFolder, 'id' | 'manifest' | 'path'>;
   /** Base folder for relative paths. */
   workspace: string;
   /** Folder of the policy's model, whose vocabulary the teacher must have. */

@@ -41,7 +41,7 @@ export class LocalPlayer implements Player {
     this.run.follow('entropies');
     const { entropies } = await engine.score(
       'actor',
-      samples.map(({ ids }, i) => ({ ids, mask: masks[i] })),
+      samples.map(({ ids, shows }, i) => ({ ids, mask: masks[i], shows })),
       passBudget(config, micro, samples.length),
       1,
     );

@@ -19,6 +19,7 @@ import { refuseForeign } from '../store/newest-checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import { readLines } from '../store/line-log';
 import { RunFolder } from '../store/run-folder';
+import { pixelLimits } from '../run/run-pictures';
 import { presentConfig } from '../run/stored-config';
 import { requireOwn, requireTrustedCode } from '../run/trusted-run';
 import { keptCode } from '../store/environment-store';
@@ -71,7 +72,10 @@ export class InspectedRun {
 
   async tokenizer(): Promise<ChatTokenizer> {
     const { apply_chat_template_kwargs: variables } = this.config.data;
-    return (this.reader ??= readTokenizer(await this.modelFolder(), { variables }));
+    return (this.reader ??= readTokenizer(await this.modelFolder(), {
+      variables,
+      pixels: pixelLimits(this.config),
+    }));
   }
 
   /** Returns all checkpoints, newest first; the last entry represents the initial weights. */

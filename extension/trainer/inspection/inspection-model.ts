@@ -12,6 +12,7 @@ import { memoryForRun } from '../../node/machine-memory';
 import { planMemory } from '../../models/memory/memory-plan';
 import { deriveSeed } from '../rollout/seeds';
 import { planInput, usesCritic, usesReference, weightsLoaded } from '../plan/memory-input';
+import { pictureOptions } from '../run/run-pictures';
 import { readFloats } from '../store/checkpoint';
 import type { InspectedRun } from './inspected-run';
 
@@ -88,6 +89,7 @@ export class ModelHolder {
         seed: deriveSeed('new-weights', config.seed.train),
         maxPositions: config.actor_rollout_ref.rollout.max_model_len,
         cacheFolder: installation.cache,
+        pictures: pictureOptions(config, run.folder.path),
       });
       if (hasCritic && stored) await engine.restoreCritic(await readFloats(stored, 'critic.weights'));
       const model = { engine, checkpoint, hasReference, hasCritic };

@@ -5,13 +5,14 @@ import type { Rescored, RescoredToken, RescoreRequest } from '../../protocol/ins
 import type { Episode } from '../../run-data/episode';
 import { tokenPieces } from '../../models/tokenizer/token-pieces';
 import { passBudget } from '../run/pass-budget';
+import type { BareSample } from '../../engine/training-samples';
 import type { InspectedRun } from './inspected-run';
 import type { InspectionModel } from './inspection-model';
 
 /** Number of most likely tokens reported per position. */
 const topCount = 5;
 
-type Sample = { ids: Int32Array; mask: Uint8Array };
+type Sample = BareSample;
 
 /**
  * Returns, for each scored token of an episode, the token's log-prob and rank, and the entropy and the most likely
@@ -64,12 +65,15 @@ export async function rescored(
  * Returns the contexts that the model saw, with a mask over the tokens to score. The first token of a context has no
  * predecessor and is never scored.
  */
-function samplesOf({ tokens: { ids, mask, starts = [0] } }: Episode, all: boolean): Sample[] {
+function samplesOf({ tokens: { ids, mask, starts = [0], pictures = [] } }: Episode, all: boolean): Sample[] {
   return starts.map((from, i) => {
     const to = starts[i + 1] ?? ids.length;
     const own = Uint8Array.from(mask.slice(from, to), bit => (all ? 1 : bit));
     own.fill(0, 0, 1);
-    return { ids: Int32Array.from(ids.slice(from, to)), mask: own };
+    const shows = pictures
+      .filter(({ at }) => at >= from && at < to)
+      .map(({ at, picture }) => ({ at: at - from, picture }));
+    return { ids: Int32Array.from(ids.slice(from, to)), mask: own, ...(shows.length > 0 && { shows }) };
   });
 }
 

@@ -12,6 +12,7 @@ import type { AgentProxyOptions, PlayedSoFar } from '../rollout/rollout-request'
 import { isDone } from '../rollout/environment-state-manager';
 import { finishedEpisode } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { observedPictures } from '../run/run-pictures';
 import { deriveSeed } from '../rollout/seeds';
 import { responsePrefix } from '../rollout/tool-protocol';
 import { judgedParts } from '../rewards/state-judge';
@@ -147,6 +148,7 @@ export class WhatIfSession {
       async_rollout: false,
       max_failed_episodes_share: 1, // a failed environment is a valid result of a what-if
       stop_token_ids: tokenizer.stopTokenIds,
+      ...observedPictures(config, run.folder.path, tokenizer),
       observer: {
         begun: (_, [played]) => (this.playing = played),
         ready: ([played]) => this.requireReached(played),

@@ -26,7 +26,7 @@ function scoreSamples(
   run.follow(which === 'actor' ? 'old log-probs' : 'reference log-probs');
   return engine.score(
     which,
-    samples.map(({ ids, mask }) => ({ ids, mask })),
+    samples.map(({ ids, mask, shows }) => ({ ids, mask, shows })),
     passBudget(config, episodes, samples.length),
     config.actor_rollout_ref.rollout.temperature,
     withSquares,
@@ -104,7 +104,7 @@ export async function oldValues(run: Run, samples: readonly BatchSample[], clock
     ? await clock.time('values', () => {
         run.follow('values');
         return engine.values(
-          samples.map(({ ids, estimated }) => ({ ids, mask: estimated })),
+          samples.map(({ ids, estimated, shows }) => ({ ids, mask: estimated, shows })),
           passBudget(config, config.critic.ppo_micro_batch_size_per_gpu, samples.length),
         );
       })

@@ -34,13 +34,14 @@ export interface FamilyHistory {
 /** Scores each reasoning text of a family under each of its prompts. */
 export async function scoreFamily(
   { engine, tokenizer, budget, temperature }: FamilyScorer,
-  { columns, samples }: PairFamily,
+  { columns, samples, shows }: PairFamily,
 ): Promise<ScoredFamily> {
   const sums = await engine.crossScore(
     columns.map(ids => Int32Array.from(ids)),
     samples.map(({ reasoning }) => Int32Array.from(reasoning)),
     budget,
     temperature,
+    shows,
   );
   const lengths = samples.map(({ reasoning }) => reasoning.length);
   return {
@@ -54,7 +55,7 @@ export async function scoreFamily(
     log_probs_per_token: sums.map((row, i) => Array.from(row, sum => sum / lengths[i])),
     lengths,
     column: samples.map(({ column }) => column),
-    signatures: numbered(columns.map(promptSignature)),
+    signatures: numbered(columns.map((ids, i) => promptSignature(ids, shows?.[i]))),
   };
 }
 

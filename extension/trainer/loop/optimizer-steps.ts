@@ -64,6 +64,7 @@ export async function updateCritic(
     run.follow('critic, mini-batch', { index: k, of: batches.length });
     const samples = indices.map((i, k): CriticSample => ({
       ids: batch.samples[i].ids,
+      shows: batch.samples[i].shows,
       mask: masks[i],
       old_values: batch.values[i],
       returns: batch.returns[i],
@@ -128,7 +129,7 @@ async function surrogateOf(
   const { clip_ratio_low, clip_ratio_high, clip_ratio_c } = actor;
   const scored = await engine.score(
     'actor',
-    samples.map(({ ids, mask }) => ({ ids, mask })),
+    samples.map(({ ids, mask, shows }) => ({ ids, mask, shows })),
     passBudget(config, actor.ppo_micro_batch_size_per_gpu, samples.length),
     rollout.temperature,
   );
@@ -148,6 +149,7 @@ export function policyMiniBatches(
   return miniBatches(batch, masks, actor, stream).map(({ indices, weights }) =>
     indices.map((i, k) => ({
       ids: batch.samples[i].ids,
+      shows: batch.samples[i].shows,
       mask: masks[i],
       old_logprobs: batch.old[i],
       ref_logprobs: batch.reference[i],

@@ -261,7 +261,7 @@ async function scoreSamples(
   const samples = episodes.flatMap(episode => episode.samples);
   const budget = passBudget(run.config, rollout.log_prob_micro_batch_size_per_gpu, samples.length);
   run.follow('entropies for the filter');
-  const bare = samples.map(({ ids, mask }) => ({ ids, mask }));
+  const bare = samples.map(({ ids, mask, shows }) => ({ ids, mask, shows }));
   const { logprobs, entropies } = await run.engine.score('actor', bare, budget, rollout.temperature);
   if (!entropies) throw new Error('engine: score returned no entropies, which the rollout filter needs');
   return new Map(samples.map((sample, i) => [sample, { logprobs: logprobs[i], entropies: entropies[i] }]));

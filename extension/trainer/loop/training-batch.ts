@@ -19,6 +19,8 @@ export interface BatchSample {
   /** Index of the episode to which group statistics assign this sample. */
   countsAs: number;
   ids: Int32Array;
+  /** The pictures that the tokens show; undefined if they show none. */
+  shows: RolloutSample['shows'];
   /** 1 if the token is in the policy's loss (TRICO's loss mask). */
   mask: Uint8Array;
   /** 1 if an advantage is estimated at the token and the critic is trained on it (TRICO's advantage mask). */
@@ -43,6 +45,7 @@ export function batchSamples(episodes: readonly RolloutEpisode[], config: Sample
         episode,
         countsAs,
         ids: sample.ids,
+        shows: sample.shows,
         mask: sample.mask,
         estimated: estimatedMask(sample, sampled, config),
         sampled,

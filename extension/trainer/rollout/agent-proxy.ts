@@ -269,7 +269,8 @@ export class AgentProxy {
         : context.prompt(this.turnPrompt(entry, turn), entry.history);
       if (ids) {
         const seed = deriveSeed(`${mode}-sampling`, this.options.seed[mode], step, entry.env_id, turn);
-        rows.push({ row: { row: entry.id, append: ids.append, seed }, limits: ids.limits });
+        const { append, shows } = ids;
+        rows.push({ row: { row: entry.id, append, seed, ...(shows && { shows }) }, limits: ids.limits });
         if (ids.fresh && turn > 1) renewed.push(entry.id);
       } else if (!entry.error) {
         entry.context_full = entry.truncated = true;

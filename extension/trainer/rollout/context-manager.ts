@@ -8,6 +8,7 @@ import { shownIds, type ContextMask, type PastResponse } from '../../algorithms/
 import { appendAll } from '../../common/lists';
 import { withPlainMarks } from '../../common/picture-mark';
 import type { GeneratedRow } from '../../engine/generation-calls';
+import type { ShownPicture } from '../../engine/training-samples';
 import type { ContextWindow, CurrentTurn } from './context-window';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import { promptIds, type PlayedContext, type PromptIds } from './played-context';
@@ -37,6 +38,7 @@ export interface ContextOptions {
 /** A sample to which later turns may be added. */
 interface GrowingSample {
   ids: number[];
+  shows: readonly ShownPicture[];
   logprobs: number[];
   turns: RolloutSample['turns'];
 }
@@ -53,6 +55,8 @@ export class EpisodeContext implements PlayedContext {
   private readonly growing: GrowingSample[] = [];
   /** Ids in the engine's row: the newest prompt and, after generation, its response. */
   private row: number[] = [];
+  /** The pictures that the row shows. */
+  private shows: readonly ShownPicture[] = [];
   private extended = false;
 
   constructor(
@@ -66,7 +70,11 @@ export class EpisodeContext implements PlayedContext {
   /** Fetches what the next turn's prompt needs from a memory of the workspace; must be called before `prompt`. */
   async prepare(prompt: TurnPrompt, history: CurrentTurn['history']): Promise<void> {
     const { max_model_len, response_length } = this.options;
-    await this.window.prepare?.({ prompts: [...this.prompts, prompt], history }, max_model_len - response_length);
+    const shown = this.marked(history);
+    await this.window.prepare?.(
+      { prompts: [...this.prompts, prompt], history: shown },
+      max_model_len - response_length,
+    );
   }
 
   /**
@@ -77,9 +85,9 @@ export class EpisodeContext implements PlayedContext {
   prompt(prompt: TurnPrompt, history: CurrentTurn['history']): PromptIds | null {
     const { max_model_len, response_length, contextMask } = this.options;
     const answers = contextMask ? shownIds(contextMask, this.answers) : this.answers.map(({ ids }) => ids);
-    const turn: CurrentTurn = { prompts: [...this.prompts, prompt], history, answers };
+    const turn: CurrentTurn = { prompts: [...this.prompts, prompt], history: this.marked(history), answers };
     let shortened = false;
-    for (const { ids, added } of this.window.prompts(turn)) {
+    for (const { ids, shows, added } of this.window.prompts(turn)) {
       if (ids.length + response_length <= max_model_len) {
         this.prompts.push(prompt);
         appendAll(
@@ -87,7 +95,7 @@ export class EpisodeContext implements PlayedContext {
           added.map(message => ({ ...message, content: withPlainMarks(message.content) })),
         );
         this.shortened ||= shortened;
-        return this.setRow(ids);
+        return this.setRow(ids, shows);
       }
       shortened = true;
       this.refused = ids.length;
@@ -104,10 +112,11 @@ export class EpisodeContext implements PlayedContext {
     this.answers.push({ ids: [...ids], logprobs: [...logprobs], thought });
     const last = this.growing.at(-1);
     const grows = last !== undefined && this.extended && !this.options.samplePerTurn;
-    const sample = grows ? last : { ids: [], logprobs: [], turns: [] };
+    const sample = grows ? last : { ids: [], shows: [], logprobs: [], turns: [] };
     if (!grows) this.growing.push(sample);
     while (sample.logprobs.length < from) sample.logprobs.push(0);
     sample.ids = [...this.row];
+    sample.shows = this.shows;
     appendAll(sample.logprobs, logprobs);
     sample.turns.push({ turn: this.answers.length, span: [from, this.row.length] });
     const raw = prefix + this.tokenizer.decode(ids, { keep });
@@ -117,7 +126,7 @@ export class EpisodeContext implements PlayedContext {
 
   /** Returns the training samples of the episode. */
   samples(): RolloutSample[] {
-    return this.growing.map(({ ids, logprobs, turns }) => {
+    return this.growing.map(({ ids, shows, logprobs, turns }) => {
       const end = this.options.mask.closed ? this.tokenizer.encodeEnd(ids.slice(turns[turns.length - 1].span[0])) : [];
       const all = Int32Array.from([...ids, ...end]);
       return {
@@ -125,6 +134,7 @@ export class EpisodeContext implements PlayedContext {
         mask: this.options.mask.mask({ ids: all, turns }),
         logprobs: Float32Array.from([...logprobs, ...end.map(() => 0)]),
         turns,
+        ...(shows.length > 0 && { shows }),
       };
     });
   }
@@ -133,10 +143,16 @@ export class EpisodeContext implements PlayedContext {
    * Sets the content of the row to `ids`. If the row's present content is a prefix of `ids`, only the remaining ids are
    * appended.
    */
-  private setRow(ids: number[]): PromptIds {
-    const next = promptIds(this.row, ids);
+  private setRow(ids: number[], shows: readonly ShownPicture[]): PromptIds {
+    const next = promptIds(this.row, ids, this.shows, shows);
     this.extended = !next.fresh || this.row.length === 0;
     this.row = ids;
+    this.shows = shows;
     return next;
+  }
+
+  /** Returns the previous turns with the states as their prompts had them, so with the marks of their pictures. */
+  private marked(history: CurrentTurn['history']): CurrentTurn['history'] {
+    return history.map((turn, i) => ({ ...turn, state: this.prompts[i]?.state ?? turn.state }));
   }
 }

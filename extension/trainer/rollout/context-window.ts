@@ -4,10 +4,11 @@
 // that fits into the model's context is used.
 // The responses in a chat are the sampled ids, not re-tokenised texts. Therefore, unless a turn was removed from the
 // chat, the next prompt begins with exactly the tokens in the engine's cache.
-import { appendAll } from '../../common/lists';
+import type { ShownPicture } from '../../engine/training-samples';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import type { TurnHistory } from './environment-state-manager';
+import { appendShown, shownContinuation, shownPrompt, type ShownIds } from './shown-ids';
 import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 
 /** The current turn with all previous turns. */
@@ -24,6 +25,8 @@ export interface CurrentTurn {
 export interface WindowPrompt {
   /** Ids from the system message to the literal prefix of the response. */
   ids: number[];
+  /** The pictures that the ids show. */
+  shows: readonly ShownPicture[];
   /** The messages since the last response. */
   added: ChatMessage[];
 }
@@ -105,7 +108,7 @@ export function withoutOldestMessages(messages: readonly WindowMessage[]): Windo
 
 /** Modes `full` and `limited_multi_turn`: the last turns as a chat. Each episode has a separate instance. */
 export class ChatWindow implements ContextWindow {
-  private readonly encoded = new Map<string, number[]>();
+  private readonly encoded = new Map<string, ShownIds>();
 
   constructor(
     private readonly tokenizer: PromptTokenizer,
@@ -118,7 +121,7 @@ export class ChatWindow implements ContextWindow {
     const user = this.userText(turn, last, last > 0);
     let messages: WindowMessage[] | null = chatMessages(historyStart(last, this.options.turns), last);
     for (; messages; messages = this.shorten(messages))
-      yield { ids: this.idsOf(messages, turn), added: [{ role: 'user', content: user }] };
+      yield { ...this.idsOf(messages, turn), added: [{ role: 'user', content: user }] };
   }
 
   private userText({ prompts, history }: CurrentTurn, turn: number, reward: boolean): string {
@@ -131,26 +134,33 @@ export class ChatWindow implements ContextWindow {
    * user message. After these, each response contributes its sampled ids, and the ids of the text between this response
    * and the next one.
    */
-  private idsOf(messages: readonly WindowMessage[], turn: CurrentTurn): number[] {
+  private idsOf(messages: readonly WindowMessage[], turn: CurrentTurn): ShownIds {
     const first = messages[0]?.role === 'user' ? messages[0] : null;
-    const ids = [...this.opening(first, turn)];
+    const all: ShownIds = { ids: [], shows: [] };
+    appendShown(all, this.opening(first, turn));
     for (const message of messages.slice(first ? 1 : 0))
-      appendAll(ids, message.role === 'assistant' ? turn.answers[message.turn] : this.continuation(message, turn));
-    return ids;
+      appendShown(
+        all,
+        message.role === 'assistant'
+          ? { ids: turn.answers[message.turn], shows: [] }
+          : this.continuation(message, turn),
+      );
+    return all;
   }
 
-  private opening(first: UserMessage | null, turn: CurrentTurn): readonly number[] {
+  private opening(first: UserMessage | null, turn: CurrentTurn): ShownIds {
     const { system, prefix } = this.options;
     return this.remembered(`opening ${first?.turn}`, () => {
       const messages: ChatMessage[] = [{ role: 'system', content: system }];
       if (first) messages.push({ role: 'user', content: this.userText(turn, first.turn, first.reward) });
-      return this.tokenizer.encodePrompt(messages, prefix);
+      return shownPrompt(this.tokenizer, messages, prefix);
     });
   }
 
-  private continuation({ turn: index, reward }: UserMessage, turn: CurrentTurn): readonly number[] {
+  private continuation({ turn: index, reward }: UserMessage, turn: CurrentTurn): ShownIds {
     return this.remembered(`continuation ${index}`, () =>
-      this.tokenizer.encodeContinuation(
+      shownContinuation(
+        this.tokenizer,
         turn.answers[index - 1],
         this.userText(turn, index, reward),
         this.options.prefix,
@@ -159,7 +169,7 @@ export class ChatWindow implements ContextWindow {
   }
 
   /** Caches token ids, so that each text of an episode is tokenised once; previous turns never change. */
-  private remembered(key: string, encode: () => number[]): readonly number[] {
+  private remembered(key: string, encode: () => ShownIds): ShownIds {
     const ids = this.encoded.get(key) ?? encode();
     this.encoded.set(key, ids);
     return ids;
@@ -193,7 +203,7 @@ export class MemoryWindow implements ContextWindow {
         { role: 'system', content: system },
         { role: 'user', content: user },
       ];
-      yield { ids: this.tokenizer.encodePrompt(messages, prefix), added: messages.slice(1) };
+      yield { ...shownPrompt(this.tokenizer, messages, prefix), added: messages.slice(1) };
     }
   }
 }

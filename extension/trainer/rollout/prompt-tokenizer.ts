@@ -2,6 +2,7 @@
 // tokenizer of a model folder, and, for models behind an API, a class that uses one number per message as its id
 // (evaluation/api-generator.ts).
 import type { ChatMessage, ChatTool } from '../../models/tokenizer/chat-template';
+import type { ShownIds } from './shown-ids';
 import type { ToolFormat, ToolSyntax } from '../../models/tokenizer/tool-syntax';
 
 /** The tokenizer functions that an episode's context calls; they apply the model's chat template. */
@@ -19,6 +20,15 @@ export interface PromptTokenizer {
     prefix: string,
     tools?: readonly ChatTool[],
   ): number[];
+  /** Like `encodePrompt`, with the pictures of the messages' texts (picture-mark.ts); absent if the model reads text only. */
+  shownPrompt?(messages: readonly ChatMessage[], prefix: string, tools?: readonly ChatTool[]): ShownIds;
+  /** Like `encodeContinuation`, with the pictures of the messages' texts. */
+  shownContinuation?(
+    answer: readonly number[],
+    next: string | readonly ChatMessage[],
+    prefix: string,
+    tools?: readonly ChatTool[],
+  ): ShownIds;
   /** Returns the ids that the template adds after the sampled ids `answer` at the end of the conversation. */
   encodeEnd(answer: readonly number[]): number[];
   /** The token with which every message begins. */

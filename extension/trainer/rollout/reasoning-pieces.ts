@@ -1,6 +1,7 @@
 // The inputs of the collapse metrics (RAGEN's ctx_manager, `first_turn_*` and `all_turns_*`): the context of each turn
 // up to the response, and the reasoning in the response. The reasoning is the text between the think tags, trimmed and
 // re-tokenised, so that equal texts have equal token ids even if different tokens were sampled for them.
+import type { ShownPicture } from '../../engine/training-samples';
 import type { RolloutEpisode } from './rollout-batch';
 import { reasoningText } from './turn-protocol';
 
@@ -9,6 +10,8 @@ export interface ReasoningPair {
   prompt: readonly number[];
   reasoning: readonly number[];
   turn: number;
+  /** The pictures that the prompt shows; absent if it shows none. */
+  shows?: readonly ShownPicture[];
 }
 
 export interface ReasoningPieces {
@@ -37,7 +40,9 @@ export function reasoningPieces(
   const turns = episode.samples.flatMap(sample =>
     sample.turns.flatMap(({ turn, span: [from] }): ReasoningPair[] => {
       const reasoning = encode(reasoningText(episode.turns[turn - 1].raw));
-      return reasoning.length > 0 ? [{ prompt: Array.from(sample.ids.subarray(0, from)), reasoning, turn }] : [];
+      const shows = sample.shows?.filter(({ at }) => at < from);
+      const prompt = Array.from(sample.ids.subarray(0, from));
+      return reasoning.length > 0 ? [{ prompt, reasoning, turn, ...(shows && { shows }) }] : [];
     }),
   );
   const first = turns[0]?.turn === 1 ? turns[0] : null;

@@ -13,6 +13,7 @@ import {
   type WindowPrompt,
 } from './context-window';
 import type { PromptTokenizer } from './prompt-tokenizer';
+import { shownPrompt } from './shown-ids';
 import { turnText } from './turn-protocol';
 
 /** Returns the text that a memory shows before a turn. @throws PluginError if the memory fails */
@@ -51,9 +52,9 @@ export class RememberedWindow implements ContextWindow {
         { role: 'system', content: system },
         { role: 'user', content: text === '' ? now : `${text}\n${now}` },
       ];
-      const ids = this.tokenizer.encodePrompt(messages, prefix);
-      this.prepared.push({ ids, added: messages.slice(1) });
-      if (ids.length <= most) return;
+      const shown = shownPrompt(this.tokenizer, messages, prefix);
+      this.prepared.push({ ...shown, added: messages.slice(1) });
+      if (shown.ids.length <= most) return;
     }
   }
 

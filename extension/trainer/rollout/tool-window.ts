@@ -1,7 +1,6 @@
 // The context of an episode with tools: a chat in which a response is followed by the results of its calls. The tools
 // and the first user message, which is the task, are always part of the prompt. If the chat is too long, or the window
 // is limited, the oldest turns are left out together with the messages that answer them. Responses are the sampled ids.
-import { appendAll } from '../../common/lists';
 import type { ChatMessage, ChatTool } from '../../models/tokenizer/chat-template';
 import {
   historyStart,
@@ -11,11 +10,12 @@ import {
   type WindowPrompt,
 } from './context-window';
 import type { PromptTokenizer } from './prompt-tokenizer';
+import { appendShown, shownContinuation, shownPrompt, type ShownIds } from './shown-ids';
 import { chatTools, turnMessages, type EpisodeTools } from './tool-protocol';
 
 export class ToolWindow implements ContextWindow {
   private readonly tools: readonly ChatTool[] | undefined;
-  private readonly encoded = new Map<number, number[]>();
+  private readonly encoded = new Map<number, ShownIds>();
 
   constructor(
     private readonly tokenizer: PromptTokenizer,
@@ -29,12 +29,13 @@ export class ToolWindow implements ContextWindow {
     const last = turn.prompts.length - 1;
     const added = this.messages(turn, last);
     for (let first = historyStart(last, this.options.turns); first <= last; first++) {
-      const ids = [...this.idsBefore(turn, 0)];
+      const all: ShownIds = { ids: [], shows: [] };
+      appendShown(all, this.idsBefore(turn, 0));
       for (let past = first; past < last; past++) {
-        appendAll(ids, turn.answers[past]);
-        appendAll(ids, this.idsBefore(turn, past + 1));
+        appendShown(all, { ids: turn.answers[past], shows: [] });
+        appendShown(all, this.idsBefore(turn, past + 1));
       }
-      yield { ids, added };
+      yield { ...all, added };
     }
   }
 
@@ -46,14 +47,14 @@ export class ToolWindow implements ContextWindow {
    * Returns the ids of the messages before the response of a turn; those of the first turn begin with the system
    * message. Each is encoded once, because earlier turns never change.
    */
-  private idsBefore(turn: CurrentTurn, index: number): readonly number[] {
+  private idsBefore(turn: CurrentTurn, index: number): ShownIds {
     const { system, prefix } = this.options;
     const messages = this.messages(turn, index);
     const ids =
       this.encoded.get(index) ??
       (index === 0
-        ? this.tokenizer.encodePrompt([{ role: 'system', content: system }, ...messages], prefix, this.tools)
-        : this.tokenizer.encodeContinuation(turn.answers[index - 1], messages, prefix, this.tools));
+        ? shownPrompt(this.tokenizer, [{ role: 'system', content: system }, ...messages], prefix, this.tools)
+        : shownContinuation(this.tokenizer, turn.answers[index - 1], messages, prefix, this.tools));
     this.encoded.set(index, ids);
     return ids;
   }

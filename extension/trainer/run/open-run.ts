@@ -34,6 +34,7 @@ import type { RunControl } from './run-control';
 import { requireSameModel } from '../../models/weights/model-checksum';
 import { keepTokenizer, runModelFolder } from './run-model';
 import { planInput, readsModel, usesCritic, usesReference, weightsLoaded } from '../plan/memory-input';
+import { observedPictures, pictureOptions, pixelLimits } from './run-pictures';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import type { RunFolder } from '../store/run-folder';
 import { Timeline } from '../timeline/timeline';
@@ -66,7 +67,10 @@ export async function openRun({
 }: OpenOptions): Promise<{ run: Run; state: TrainerState }> {
   const config = presentConfig(folder);
   const modelFolder = await runModelFolder(folder, workspace, control, journal);
-  const tokenizer = readTokenizer(modelFolder, { variables: config.data.apply_chat_template_kwargs });
+  const tokenizer = readTokenizer(modelFolder, {
+    variables: config.data.apply_chat_template_kwargs,
+    pixels: pixelLimits(config),
+  });
   await journal.retryUntilWritable(() => keepTokenizer(folder, modelFolder));
   const { rollout } = config.actor_rollout_ref;
   const isLocal = config.workbench.engine === 'local';
@@ -102,6 +106,7 @@ export async function openRun({
       seed: deriveSeed('new-weights', config.seed.train),
       maxPositions: rollout.max_model_len,
       cacheFolder: installation.cache,
+      pictures: pictureOptions(config, folder.path),
     });
     const model = await abortable(control.stopped, loading);
     if (!isLocal) requireAbilities(config, engine);
@@ -139,6 +144,7 @@ export async function openRun({
     };
     const pool = timeline.pool(live.pool);
     const observer = timeline.observer(control.live);
+    const pictures = observedPictures(config, folder.path, tokenizer);
     const openProxy: OpenProxy = (config, changed) =>
       new AgentProxy(generator, pool, tokenizer, {
         seed: config.seed,
@@ -152,6 +158,7 @@ export async function openRun({
         max_failed_episodes_share: config.workbench.max_failed_episodes_share,
         stop_token_ids: tokenizer.stopTokenIds,
         observer,
+        ...pictures,
         ...(judges && { judges }),
         ...(remember && { remember }),
         ...changed,

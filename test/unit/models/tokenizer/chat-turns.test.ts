@@ -76,7 +76,7 @@ it('an appended turn end is not trained on', () => {
   ask.push([...ask[0], ...sampled, ...tokenizer.encodeContinuation(sampled, 'b', '')]);
   const window = {
     *prompts({ answers }: { answers: readonly unknown[] }) {
-      yield { ids: ask[answers.length], added: [] };
+      yield { ids: ask[answers.length], shows: [], added: [] };
     },
   };
   const context = new EpisodeContext(tokenizer, window, {

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseVisionConfig } from '../../../../extension/models/vision/vision-config';
-import { readProcessorOptions, readVisionModel } from '../../../../extension/models/vision/vision-folder';
+import { readProcessorOptions } from '../../../../extension/models/vision/processor-folder';
+import { readVisionModel } from '../../../../extension/models/vision/vision-folder';
 
 const golden = 'test/golden/vision/qwen2_5_vl';
 type Json = Record<string, unknown>;

@@ -1,0 +1,220 @@
+// The image features that samples and rows of the engine show. A picture is read from the run's store by its name and
+// encoded alone, so its features have the same bits whatever is shown with it. Features are kept by name, up to a limit,
+// so one picture is encoded once for all turns, group members and calls; if the encoder is trained, they are kept until
+// its weights change.
+import { join } from 'node:path';
+import { UserError } from '../../common/user-error';
+import type { PicturedTokens } from '../../engine/generation-calls';
+import { float32 } from '../../engine/session/session';
+import type { ShownFeatures, ShownPicture } from '../../engine/training-samples';
+import { readBounded } from '../../node/bounded-file';
+import type { ImageFeatures } from '../policy';
+import type { ParameterBank } from '../weights/parameter-bank';
+import { featureWidth } from './encoder-config';
+import { featureCount } from './encoder-feeds';
+import { maxPictureBytes, PictureError } from './picture';
+import { decodePicture } from './picture-decoder';
+import type { PictureEncoder } from './picture-encoder';
+import { picturePatches } from './patches';
+import type { PicturePatches } from './patches';
+import type { ProcessorOptions } from './processor-options';
+import { showFeatures } from './shown-features';
+import type { PlacedPicture } from './shown-features';
+import { tilePatches } from './tile-patches';
+import { pictureTiles } from './tiles';
+import type { VisionConfig } from './vision-config';
+
+/** Maximum bytes of the features that are kept. */
+const keptBytes = 512 * 2 ** 20;
+
+/** A picture, or a tile of a picture. */
+interface Part {
+  /** Number of features. */
+  count: number;
+  /** Features in a row, for models whose positions have several axes. */
+  columns: number | undefined;
+}
+
+interface Encoded {
+  parts: Part[];
+  /** Number of features. */
+  count: number;
+  /** [count, width] */
+  values: Float32Array;
+}
+
+/** Tokens that may show pictures. */
+export interface Showing {
+  ids: ArrayLike<number>;
+  shows?: readonly ShownPicture[] | undefined;
+}
+
+export class PictureFeatures {
+  private readonly kept = new Map<string, Promise<Encoded>>();
+  private bytes = 0;
+  /** Version of the encoder's weights that encoded the kept features. */
+  private version = 0;
+
+  /**
+   * @param folder absolute path of the folder that contains the pictures
+   * @param bank the encoder's trained parameters; undefined if it is frozen
+   */
+  constructor(
+    private readonly folder: string,
+    private readonly config: VisionConfig,
+    private readonly processor: ProcessorOptions,
+    private readonly encoder: Pick<PictureEncoder, 'features' | 'addGradient'>,
+    private readonly bank?: Pick<ParameterBank, 'version'>,
+    private readonly mostBytes = keptBytes,
+  ) {}
+
+  /** Returns the samples with what their tokens show, and the features of all their pictures; none without pictures. */
+  async ofSamples<S extends Showing>(
+    samples: readonly S[],
+  ): Promise<{ samples: (S & { pictures?: ShownFeatures })[]; images?: ImageFeatures }> {
+    const names = [...new Set(samples.flatMap(({ shows = [] }) => shows.map(({ picture }) => picture)))];
+    if (names.length === 0) return { samples: [...samples] };
+    const { encoded, first, values } = await this.joined(names);
+    const width = featureWidth(this.config.encoder);
+    return {
+      samples: samples.map(sample => ({
+        ...sample,
+        ...(sample.shows && sample.shows.length > 0 && { pictures: this.shown(sample, encoded, first) }),
+      })),
+      images: {
+        values: float32(values, [values.length / width, width]),
+        ...(this.bank && { backward: gradient => this.addGradients(names, first, gradient) }),
+      },
+    };
+  }
+
+  /**
+   * Returns what appended ids show, per row; undefined for rows without pictures. Rows that show the same pictures share
+   * their features.
+   * @param starts position of each row's first id
+   */
+  async ofRows(rows: readonly Showing[], starts: readonly number[]): Promise<(PicturedTokens | undefined)[]> {
+    const shared = new Map<string, ReturnType<PictureFeatures['joined']>>();
+    return Promise.all(
+      rows.map(async (row, i) => {
+        const names = [...new Set((row.shows ?? []).map(({ picture }) => picture))];
+        if (names.length === 0) return undefined;
+        const key = names.join();
+        const joined = shared.get(key) ?? this.joined(names);
+        shared.set(key, joined);
+        const { encoded, first, values } = await joined;
+        const { features, positions } = this.shown(row, encoded, first);
+        return { values, features, positions: positions.map(position => position + starts[i]) };
+      }),
+    );
+  }
+
+  /** Returns the pictures' features one after the other, and the index of the first feature of each picture. */
+  private async joined(
+    names: readonly string[],
+  ): Promise<{ encoded: Map<string, Encoded>; first: Map<string, number>; values: Float32Array }> {
+    const encoded = new Map<string, Encoded>();
+    for (const name of names) encoded.set(name, await this.encoded(name));
+    const first = new Map<string, number>();
+    const width = featureWidth(this.config.encoder);
+    let count = 0;
+    for (const [name, picture] of encoded) {
+      first.set(name, count);
+      count += picture.count;
+    }
+    const values = new Float32Array(count * width);
+    for (const [name, picture] of encoded) values.set(picture.values, first.get(name)! * width);
+    return { encoded, first, values };
+  }
+
+  /** Places the pictures of tokens; the tokens of a part are consecutive, and the parts of a picture follow each other. */
+  private shown(
+    { ids, shows = [] }: Showing,
+    encoded: ReadonlyMap<string, Encoded>,
+    first: ReadonlyMap<string, number>,
+  ): ShownFeatures {
+    const { imageToken } = this.config;
+    const placed: PlacedPicture[] = [];
+    for (const { at, picture } of shows) {
+      let [feature, start] = [first.get(picture)!, at];
+      for (const { count, columns } of encoded.get(picture)!.parts) {
+        while (start < ids.length && ids[start] !== imageToken) start++;
+        placed.push({ start, feature, count, columns });
+        feature += count;
+        start += count;
+      }
+    }
+    return showFeatures(ids.length, placed);
+  }
+
+  private encoded(name: string): Promise<Encoded> {
+    if (this.bank && this.bank.version !== this.version) {
+      this.kept.clear();
+      [this.bytes, this.version] = [0, this.bank.version];
+    }
+    const known = this.kept.get(name);
+    if (known) {
+      this.kept.delete(name); // the least recently used picture is the first
+      this.kept.set(name, known);
+      return known;
+    }
+    const encoding = this.encode(name);
+    this.kept.set(name, encoding);
+    encoding.then(
+      ({ values }) => this.keep(encoding, name, values.byteLength),
+      () => this.kept.delete(name),
+    );
+    return encoding;
+  }
+
+  private keep(encoding: Promise<Encoded>, name: string, bytes: number): void {
+    if (this.kept.get(name) !== encoding) return;
+    this.bytes += bytes;
+    for (const [other, picture] of this.kept) {
+      if (this.bytes <= this.mostBytes) return;
+      if (other === name) continue;
+      this.kept.delete(other);
+      void picture.then(({ values }) => (this.bytes -= values.byteLength));
+    }
+  }
+
+  private async encode(name: string): Promise<Encoded> {
+    const { encoder } = this.config;
+    const patches = await this.patches(name);
+    const { values } = await this.encoder.features(patches);
+    const parts = patches.map((part): Part => ({
+      count: featureCount(part, encoder),
+      columns: this.config.decoder.rotaryAxes ? part.columns / encoder.mergeSize : undefined,
+    }));
+    return { parts, count: values.dims[0], values: values.data as Float32Array };
+  }
+
+  /** Returns the patches of a stored picture, or of each of its tiles. */
+  private async patches(name: string): Promise<PicturePatches[]> {
+    const { encoder } = this.config;
+    const file = join(this.folder, name);
+    try {
+      const picture = await decodePicture(await readBounded(file, { most: maxPictureBytes, within: this.folder }));
+      if (this.processor.kind === 'patches') return [picturePatches(picture, this.processor)];
+      if (encoder.kind !== 'siglip') throw new Error('pictures: an encoder of tiles must be SigLIP');
+      return tilePatches(pictureTiles(picture, this.processor), encoder);
+    } catch (error) {
+      const reason = error instanceof PictureError ? error.message : (error as Error).message;
+      throw new UserError(
+        `engine: the picture ${file} cannot be read (${reason}): put it back, or go back to an earlier checkpoint`,
+      );
+    }
+  }
+
+  private async addGradients(
+    names: readonly string[],
+    first: ReadonlyMap<string, number>,
+    gradient: Float32Array,
+  ): Promise<void> {
+    const width = featureWidth(this.config.encoder);
+    for (const [i, name] of names.entries()) {
+      const end = i + 1 < names.length ? first.get(names[i + 1])! * width : gradient.length;
+      await this.encoder.addGradient(await this.patches(name), gradient.subarray(first.get(name)! * width, end));
+    }
+  }
+}

