@@ -30,6 +30,12 @@ export interface ShownPicture {
   picture: string;
 }
 
+/** Ids, and the pictures that they show, in the order of their tokens; `at` is an index into `ids`. */
+export interface ShownIds {
+  ids: number[];
+  shows: ShownPicture[];
+}
+
 /** The image features that a sample's tokens show. Features are rows of a matrix that all samples of a call share. */
 export interface ShownFeatures {
   /** Index of the feature that replaces the token's embedding, or −1; [length]. */

@@ -4,7 +4,7 @@
 // response, and the result is split at the placeholder.
 import type { MarkedPicture } from '../../common/picture-mark';
 import { UserError } from '../../common/user-error';
-import type { ShownPicture } from '../../engine/training-samples';
+import type { ShownIds } from '../../engine/training-samples';
 import type { PicturePrompt } from '../vision/picture-prompt';
 import { ChatTemplate, nextMessages, orSentence } from './chat-template';
 import type { AddedToken } from './added-tokens';
@@ -25,12 +25,6 @@ export interface TokenizerFiles {
   eosTokenIds: number[];
   /** How the model writes pictures; undefined if it reads text only. */
   pictures?: PicturePrompt;
-}
-
-/** Ids, and the pictures that they show. */
-interface ShownIds {
-  ids: number[];
-  shows: ShownPicture[];
 }
 
 /**

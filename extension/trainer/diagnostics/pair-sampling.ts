@@ -3,7 +3,12 @@
 // All random draws come from the given stream.
 import type { IntegerStream } from '../../algorithms/mini-batches';
 import { UserError } from '../../common/user-error';
-import type { ShownPicture } from '../../engine/training-samples';
+
+/** A picture that a prompt shows, by its name, and the index of its first image token. */
+interface ShownPicture {
+  at: number;
+  picture: string;
+}
 
 /** The context of a turn up to the start of the reasoning, and the reasoning, as token ids. `turn` counts from 1. */
 export interface TurnPair {

@@ -4,11 +4,11 @@
 // that fits into the model's context is used.
 // The responses in a chat are the sampled ids, not re-tokenised texts. Therefore, unless a turn was removed from the
 // chat, the next prompt begins with exactly the tokens in the engine's cache.
-import type { ShownPicture } from '../../engine/training-samples';
+import type { ShownIds, ShownPicture } from '../../engine/training-samples';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import type { TurnHistory } from './environment-state-manager';
-import { appendShown, shownContinuation, shownPrompt, type ShownIds } from './shown-ids';
+import { appendShown, shownContinuation, shownPrompt } from './shown-ids';
 import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 
 /** The current turn with all previous turns. */

@@ -1,8 +1,8 @@
 // The tokenizer functions that convert a conversation to the ids of a prompt. There are two implementations: the
 // tokenizer of a model folder, and, for models behind an API, a class that uses one number per message as its id
 // (evaluation/api-generator.ts).
+import type { ShownIds } from '../../engine/training-samples';
 import type { ChatMessage, ChatTool } from '../../models/tokenizer/chat-template';
-import type { ShownIds } from './shown-ids';
 import type { ToolFormat, ToolSyntax } from '../../models/tokenizer/tool-syntax';
 
 /** The tokenizer functions that an episode's context calls; they apply the model's chat template. */

@@ -1,13 +1,8 @@
 // Token ids with the pictures that they show. Models behind an API and text-only models have ids without pictures.
-import type { ShownPicture } from '../../engine/training-samples';
+import { appendAll } from '../../common/lists';
+import type { ShownIds, ShownPicture } from '../../engine/training-samples';
 import type { ChatMessage, ChatTool } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from './prompt-tokenizer';
-
-export interface ShownIds {
-  ids: number[];
-  /** In the order of their tokens; `at` is an index into `ids`. */
-  shows: ShownPicture[];
-}
 
 /** Like `encodePrompt`, with the pictures of the messages' texts. */
 export const shownPrompt = (
@@ -35,11 +30,11 @@ export const shownContinuation = (
   };
 
 /** Returns the pictures with their tokens moved by `offset`. */
-export const moved = (shows: readonly ShownPicture[], offset: number): ShownPicture[] =>
+const moved = (shows: readonly ShownPicture[], offset: number): ShownPicture[] =>
   shows.map(({ at, picture }) => ({ at: at + offset, picture }));
 
 /** Appends ids, and their pictures, to others. */
-export function appendShown(to: ShownIds, { ids, shows }: { ids: readonly number[]; shows: readonly ShownPicture[] }) {
-  to.shows.push(...moved(shows, to.ids.length));
-  for (const id of ids) to.ids.push(id);
+export function appendShown(to: ShownIds, { ids, shows }: ShownIds | { ids: readonly number[]; shows: [] }): void {
+  appendAll(to.shows, moved(shows, to.ids.length));
+  appendAll(to.ids, ids);
 }

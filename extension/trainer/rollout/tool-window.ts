@@ -1,6 +1,7 @@
 // The context of an episode with tools: a chat in which a response is followed by the results of its calls. The tools
 // and the first user message, which is the task, are always part of the prompt. If the chat is too long, or the window
 // is limited, the oldest turns are left out together with the messages that answer them. Responses are the sampled ids.
+import type { ShownIds } from '../../engine/training-samples';
 import type { ChatMessage, ChatTool } from '../../models/tokenizer/chat-template';
 import {
   historyStart,
@@ -10,7 +11,7 @@ import {
   type WindowPrompt,
 } from './context-window';
 import type { PromptTokenizer } from './prompt-tokenizer';
-import { appendShown, shownContinuation, shownPrompt, type ShownIds } from './shown-ids';
+import { appendShown, shownContinuation, shownPrompt } from './shown-ids';
 import { chatTools, turnMessages, type EpisodeTools } from './tool-protocol';
 
 export class ToolWindow implements ContextWindow {
