@@ -37,6 +37,7 @@ export const parts = [
       'test/unit/trainer/run/kills.runs.test.ts',
       'test/unit/trainer/loop/metric-keys.runs.test.ts',
       'test/unit/trainer/run/pictures.runs.test.ts',
+      'test/unit/trainer/run/roles.runs.test.ts',
     ],
     specs: ['live', 'views'],
   },

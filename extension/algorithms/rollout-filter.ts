@@ -4,6 +4,7 @@
 // spread therefore only moves the policy towards reasoning that ignores the input. This file selects groups of
 // episodes; the caller maps episodes to samples. group-selection.ts selects the groups from their scores (top_p, top_k,
 // top_k_abs, min_p).
+import { maximum } from '../common/lists';
 import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 import { selectGroups, zeroScore, type GroupSelection } from './group-selection';
 
@@ -32,6 +33,11 @@ export interface EpisodeValues {
   groups: ArrayLike<number>;
   /** Scores before reward normalisation. With normalisation mean_std, the deviation of every group would be 1 or 0. */
   scores: ArrayLike<number>;
+  /**
+   * In episodes with roles, the scores by role: one list per role with one entry per episode, NaN where an episode has
+   * no such role. Statistics of rewards are then computed for each role of a group and averaged over the roles.
+   */
+  roleScores?: readonly ArrayLike<number>[];
   /** Mean entropy over the episode's sampled tokens; used by the entropy metrics only. */
   entropies?: ArrayLike<number>;
   /** Number of sampled tokens of the episode; used by `length` only. */
@@ -61,22 +67,35 @@ export interface FilteredRollout {
   metrics: Record<string, number>;
 }
 
+/**
+ * Returns the mean over the lists of `read`, called with the values of a group's episodes. Entries that are NaN are left
+ * out; a list without other entries has no part in the mean.
+ */
+function meanOver(
+  lists: readonly ArrayLike<number>[],
+  group: readonly number[],
+  read: (values: number[]) => number,
+): number {
+  if (lists.length === 1) return read(group.map(index => lists[0][index]));
+  const found = lists.flatMap(list => {
+    const own = group.map(index => list[index]).filter(value => !Number.isNaN(value));
+    return own.length > 0 ? read(own) : [];
+  });
+  return found.reduce((sum, value) => sum + value, 0) / Math.max(found.length, 1);
+}
+
 /** Computes the group scores, the selection and the metrics. A group of one episode has deviation 0. */
 export function filterRollouts(values: EpisodeValues, filter: RolloutFilter): FilteredRollout {
   const members = membersByGroup(values.groups);
   const groups = [...members.keys()] as number[];
   const indices = [...members.values()];
   const { rollout_filter_metric: metric } = filter;
-  const measured = metric === 'given' ? { values: values.scores } : measuredValues(values, metric);
+  const rewards = values.roleScores ?? [values.scores];
+  const measured = metric === 'given' ? { values: rewards } : measuredValues(values, metric);
   const groupScores =
     metric === 'given'
       ? Float32Array.from(values.given!.scores)
-      : Float32Array.from(indices, list =>
-          groupScore(
-            Array.from(list, index => measured.values[index]),
-            metric,
-          ),
-        );
+      : Float32Array.from(indices, list => meanOver(measured.values, list, own => groupScore(own, metric)));
   const selected = new Uint8Array(groups.length);
   for (const group of values.given?.selected ?? selectGroups(groupScores, filter)) selected[group] = 1;
   const kept = new Uint8Array(values.groups.length);
@@ -87,14 +106,14 @@ export function filterRollouts(values: EpisodeValues, filter: RolloutFilter): Fi
     kept,
     groups,
     groupScores,
-    groupStds: Float32Array.from(indices, list => momentsOf(values.scores, list).std),
+    groupStds: Float32Array.from(indices, list => meanOver(rewards, list, own => momentsOf(own).std)),
     selected,
     keptRatio,
     metrics: {
-      ...spreadMetrics(values.scores, indices, selected, ''),
-      ...spreadMetrics(values.scores, indices, selected, 'reward_'),
+      ...spreadMetrics(rewards, indices, selected, ''),
+      ...spreadMetrics(rewards, indices, selected, 'reward_'),
       ...(measured.name ? spreadMetrics(measured.values, indices, selected, `${measured.name}_`) : {}),
-      ...zeroVariance(values.scores, indices),
+      ...zeroVariance(rewards, indices),
       'rollout/filter_kept_count': count,
       'rollout/filter_kept_ratio': keptRatio,
       'rollout/filter_zero_count': groupScores.reduce((sum, score) => sum + (Math.abs(score) <= zeroScore ? 1 : 0), 0),
@@ -140,15 +159,15 @@ export function groupRewardMetrics({
 }: Pick<EpisodeValues, 'scores' | 'groups'>): Record<string, number> {
   const indices = [...membersByGroup(groups).values()].filter(({ length }) => length > 1);
   return {
-    ...spreadMetrics(scores, indices, new Uint8Array(indices.length), 'reward_'),
-    ...zeroVariance(scores, indices),
+    ...spreadMetrics([scores], indices, new Uint8Array(indices.length), 'reward_'),
+    ...zeroVariance([scores], indices),
   };
 }
 
 /** Returns the share of the groups whose scores are all equal; no metric if there are no groups. */
-function zeroVariance(scores: ArrayLike<number>, indices: readonly number[][]): Record<string, number> {
+function zeroVariance(scores: readonly ArrayLike<number>[], indices: readonly number[][]): Record<string, number> {
   if (indices.length === 0) return {};
-  const equal = indices.filter(list => momentsOf(scores, list).std <= zeroScore).length;
+  const equal = indices.filter(list => meanOver(scores, list, own => momentsOf(own).std) <= zeroScore).length;
   return { 'rollout/zero_variance_ratio': equal / indices.length };
 }
 
@@ -156,12 +175,16 @@ function zeroVariance(scores: ArrayLike<number>, indices: readonly number[][]): 
  * Returns the episode values from which the metric is computed, and the name under which statistics of these values are
  * logged (undefined for rewards and random numbers). Throws if the values are missing.
  */
-function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: ArrayLike<number>; name?: string } {
+function measuredValues(
+  values: EpisodeValues,
+  metric: FilterMetric,
+): { values: readonly ArrayLike<number>[]; name?: string } {
   const source = metric.split('_', 1)[0] as 'reward' | 'length' | 'entropy' | 'random';
   const measured = { reward: values.scores, length: values.lengths, entropy: values.entropies, random: values.draws };
+  if (source === 'reward') return { values: values.roleScores ?? [values.scores] };
   const found = measured[source];
   if (!found) throw new Error(`rollout filter: metric ${metric} needs the ${source} of each episode`);
-  return source === 'reward' || source === 'random' ? { values: found } : { values: found, name: source };
+  return source === 'random' ? { values: [found] } : { values: [found], name: source };
 }
 
 /**
@@ -169,14 +192,16 @@ function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: 
  * statistics are standard deviation, maximum and mean; for rewards, the sum too.
  */
 function spreadMetrics(
-  values: ArrayLike<number>,
+  values: readonly ArrayLike<number>[],
   indices: readonly number[][],
   selected: Uint8Array,
   name: string,
 ): Record<string, number> {
   const spreads = indices.map(list => ({
-    ...momentsOf(values, list),
-    max: list.reduce((max, index) => Math.max(max, values[index]), -Infinity),
+    count: list.length,
+    mean: meanOver(values, list, own => momentsOf(own).mean),
+    std: meanOver(values, list, own => momentsOf(own).std),
+    max: meanOver(values, list, maximum),
   }));
   const metrics: Record<string, number> = {};
   const chosen = spreads.filter((_, group) => selected[group]);

@@ -2,6 +2,7 @@
 // trainer's data of each token.
 import { z } from 'zod';
 import { judgementSchema } from './judgement';
+import { roleReturnSchema } from './role-return';
 import { toolCallSchema } from './tool-call';
 
 /** Maximum number of pictures of a state. */
@@ -17,6 +18,7 @@ const picturesSchema = z.array(z.string().nullable()).max(mostStatePictures).opt
 
 export const turnSchema = z.object({
   turn: z.number().int().describe('1-based'),
+  role: z.string().optional().describe('the role that played the turn; absent in an environment without roles'),
   state: z.string(),
   pictures: picturesSchema.describe('pictures of the state, in the order of its marks; absent if it has none'),
   actions_left: z.number().int().nullable().describe('null if another trainer trained the run'),
@@ -98,6 +100,10 @@ export const episodeSchema = z.object({
     .boolean()
     .nullable()
     .describe('whether the rollout filter and the trajectory filter kept the episode; null for validation'),
+  roles: z
+    .record(z.string(), roleReturnSchema)
+    .optional()
+    .describe('what each role has earned; absent in an environment without roles'),
   turns: z.array(turnSchema),
   final_state: z.string(),
   final_pictures: picturesSchema.describe('pictures of the final state; absent if it has none'),
@@ -117,7 +123,13 @@ export const episodeSchema = z.object({
     .describe(
       'reason in one sentence if the episode ended because the next prompt exceeded the context; otherwise absent',
     ),
-  messages: z.array(z.object({ role: z.string(), content: z.string() })),
+  messages: z.array(
+    z.object({
+      role: z.string(),
+      content: z.string(),
+      name: z.string().optional().describe('the role of the environment in whose context the message is'),
+    }),
+  ),
   /** Empty lists if another trainer trained the run and stored no tokens (hasTokens). */
   tokens: z.object({
     ids: z.array(z.number().int()),

@@ -68,6 +68,10 @@ export async function openReplayed(
     const { environments, error } = await started.load([ready]);
     if (error) throw new UserError(error.message);
     const [loaded] = environments;
+    if (loaded.roles)
+      throw new UserError(
+        `run ${run.folder.id}: episodes of ${tag} have roles with contexts of their own, which what-if episodes cannot continue: train or evaluate with changed settings instead`,
+      );
     const other = loaded.version !== environment.version;
     const note = `The episode was played with version ${environment.version} of ${tag}. The run has no copy of this code, so the episode is replayed with the current version, ${loaded.version}.`;
     return { process: started, loaded, notes: other ? [note] : [] };

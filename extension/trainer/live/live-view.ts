@@ -10,6 +10,7 @@ import type { PlayedSoFar, RolloutObserver } from '../rollout/rollout-request';
 import { callText } from '../../run-data/tool-call';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { componentRewards } from '../rollout/rollout-batch';
+import { rowOf } from '../rollout/roles-context';
 import { isDone } from '../rollout/environment-state-manager';
 
 /** Receives the watched episode, and its new tokens while it is being played. */
@@ -152,7 +153,7 @@ export class LiveView implements RolloutObserver {
     this.pieces = new TokenPieces(source.tokenizer);
     this.sent = 0;
     this.sendEpisode();
-    source.engine.watch(watched.played.entry.id, (ids, logprobs) => {
+    source.engine.watch(rowOf(watched.played.entry), (ids, logprobs) => {
       if (this.watched !== watched || watched.answering === 0) return; // the turn is over and its full text was sent
       ids.forEach((id, i) => tokens.push({ text: this.pieces!.push(id), logprob: logprobs[i] }));
       this.gather(true);

@@ -1,5 +1,5 @@
 // The input of the advantage estimators, and the conversion of their output to one advantage per token. The input has
-// scores and groups per sample, and sequences with rewards and values. There is one sequence per sample or, with
+// scores and groups per sample (with roles, a group contains the samples of one role), and sequences with rewards and values. There is one sequence per sample or, with
 // `agent_proxy.use_turn_scores`, one sequence per complete episode. The built-in estimators are in
 // built-in-estimators.ts.
 import type { Estimate, EstimatorBatch, EstimatorSettings } from '../../../envs/api/plugins/estimator';
@@ -35,8 +35,8 @@ export function advantageBatch(
   { rewards, values, logprobs, squares, baselines }: SampleValues,
   { agent_proxy }: RunConfig,
 ): AdvantageBatch {
-  const sequences = samples.map(({ episode, mask, estimated: advantageMask, turnEnds }, i) => ({
-    group: episode.group_id,
+  const sequences = samples.map(({ group, mask, estimated: advantageMask, turnEnds }, i) => ({
+    group,
     baseline: baselines[i],
     rewards: rewards[i],
     values: values[i],
@@ -49,7 +49,7 @@ export function advantageBatch(
   const rows = agent_proxy.use_turn_scores ? samplesByEpisode(samples) : samples.map((_, i) => [i]);
   return {
     scores: Float64Array.from(rewards, sum),
-    groups: Int32Array.from(samples, s => s.episode.group_id),
+    groups: Int32Array.from(samples, s => s.group),
     episodes: Int32Array.from(samples, s => s.countsAs),
     masks: samples.map(s => s.mask),
     sequences: joinedSequences(sequences, rows),

@@ -21,6 +21,8 @@ import { isTrainable, sampledTokens, scoreOf } from '../rollout/rollout-batch';
 import type { EnvGroups } from '../rollout/group-layout';
 import type { RolloutBatch, RolloutEpisode } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
+import { roleReturns } from '../rollout/role-credit';
+import { returnsOf, scoresByRole } from '../rollout/role-returns';
 import { measureRollout } from '../rollout/rollout-metrics';
 import { deriveSeed } from '../rollout/seeds';
 import { metricsOfRollout } from './metric-statistics';
@@ -186,13 +188,16 @@ async function playRound(
       ? await scoreSamples(run, trainable)
       : new Map<RolloutSample, ScoredSample>();
     const groups = trainable.map(e => e.group_id);
-    const scores = filterScores(trainable, config);
+    const score = filterScores(trainable, config);
+    const scores = trainable.map(e => (e.roles ? e.score : score(e, undefined)));
+    const roleScores = scoresByRole(trainable, score);
     const { rollout_filter_metric: metric } = sampling;
     const own = isPluginPath(metric) ? run.plugins.set.plugin(metric) : undefined;
     const filtered = filterRollouts(
       {
         groups,
         scores,
+        ...(roleScores && { roleScores }),
         ...(own && { given: await selectionOf(own, trainable, scores, config.seed.train) }),
         lengths: trainable.map(sampledTokens),
         entropies: trainable.map(e => meanEntropy(e, scored)),
@@ -202,8 +207,15 @@ async function playRound(
     );
     const passed = new Set(filtered.groups.filter((_, i) => filtered.selected[i]));
     const { enable, metric: outcome } = config.algorithm.filter_groups;
-    const values = trainable.map(e => (outcome === 'acc' ? Number(e.success) : e.score));
-    const informative = enable ? filterGroups({ groups, scores: values }).kept : filtered.groups;
+    const values = returnsOf(trainable);
+    const differing = new Set(
+      filterGroups({
+        groups: values.map(each => each.group),
+        scores: values.map(each => (outcome === 'acc' ? Number(each.success) : each.score)),
+      }).kept,
+    );
+    const ids = new Set(values.filter(each => differing.has(each.group)).map(({ episode }) => episode.group_id));
+    const informative = enable ? filtered.groups.filter(group => ids.has(group)) : filtered.groups;
     const keptGroups = informative.filter(group => passed.has(group));
     return {
       environmentSeconds: rollout.environmentSeconds,
@@ -235,7 +247,8 @@ export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_re
     penalty: turn.penalty + overlongReward(lengths.get(turn.turn) ?? 0, response_length, buffer),
   }));
   const penalty = turns.reduce((sum, turn) => sum + turn.penalty, 0);
-  return { ...episode, turns, penalty, score: scoreOf({ ...episode, penalty }) };
+  const roles = episode.roles && { roles: roleReturns(episode.roles, turns, episode.end_reward) };
+  return { ...episode, turns, penalty, score: scoreOf({ ...episode, penalty }), ...roles };
 }
 
 /**
@@ -243,15 +256,27 @@ export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_re
  * normalisation gives all groups about the same std. With `workbench.compat: ragen`, these are normalised scores, as in
  * RAGEN.
  */
-const filterScores = (episodes: readonly RolloutEpisode[], config: RunConfig): ArrayLike<number> =>
-  config.workbench.compat === 'ragen' ? normalizedScores(episodes, config) : episodes.map(e => e.score);
+const filterScores = (episodes: readonly RolloutEpisode[], config: RunConfig): ScoreOf =>
+  config.workbench.compat === 'ragen' ? normalizedScores(episodes, config) : rawScore;
 
-/** Returns one score per episode, normalised by `agent_proxy.reward_normalization`. */
-export const normalizedScores = (episodes: readonly RolloutEpisode[], { agent_proxy }: RunConfig): Float32Array =>
-  normalizeRewards(
-    { scores: episodes.map(e => e.score), groups: episodes.map(e => e.group_id), tags: episodes.map(e => e.tag) },
+/** Returns the score of an episode or, in an episode with roles, of one of its roles. */
+export type ScoreOf = (episode: RolloutEpisode, role: string | undefined) => number;
+
+const rawScore: ScoreOf = (episode, role) => (role === undefined ? episode.score : episode.roles![role].score);
+
+/** Returns the scores of the episodes and of their roles, normalised by `agent_proxy.reward_normalization`. */
+export function normalizedScores(episodes: readonly RolloutEpisode[], { agent_proxy }: RunConfig): ScoreOf {
+  const returns = returnsOf(episodes);
+  const scores = normalizeRewards(
+    { scores: returns.map(e => e.score), groups: returns.map(e => e.group), tags: returns.map(e => e.tag) },
     agent_proxy.reward_normalization,
   );
+  const found = new Map<RolloutEpisode, Map<string | undefined, number>>();
+  returns.forEach(({ episode, role }, i) =>
+    found.set(episode, (found.get(episode) ?? new Map<string | undefined, number>()).set(role, scores[i])),
+  );
+  return (episode, role) => found.get(episode)?.get(role) ?? 0;
+}
 
 async function scoreSamples(
   run: CollectingRun,
@@ -288,7 +313,7 @@ function groupRows({ trainable, filtered }: Round, step: number, kept: ReadonlyS
   return filtered.groups.map((group_id, i) => {
     const members = trainable.filter(e => e.group_id === group_id);
     const { tag, seed } = members[0];
-    const scores = members.map(e => e.score);
+    const scores = members.map(e => (e.roles ? Object.values(e.roles)[0].score : e.score));
     return { step, group_id, tag, seed, scores, reward_std: filtered.groupStds[i], selected: kept.has(group_id) };
   });
 }

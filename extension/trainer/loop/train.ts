@@ -276,9 +276,7 @@ async function prepare(
 
   // Convert scores to token rewards, subtract the KL penalty, and estimate advantages.
   const endAdvantages = clock.begin('adv');
-  const normalized = normalizedScores(trainable, config);
-  const scoreOf = new Map(trainable.map((episode, i) => [episode, normalized[i]]));
-  const plain = tokenRewards(samples, episode => scoreOf.get(episode)!, config);
+  const plain = tokenRewards(samples, normalizedScores(trainable, config), config);
   const rewards = algorithm.use_kl_in_reward
     ? penalisedRewards({ samples, plain, old, reference }, state, config, metrics)
     : plain;

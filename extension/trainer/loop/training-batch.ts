@@ -8,6 +8,7 @@ import { placeRewards } from '../../algorithms/token-sequences';
 import type { RunConfig } from '../config/schema';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { sampledMask } from '../rollout/rollout-sample';
+import { roleId, roleIndex } from '../rollout/role-returns';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
 import { deriveSeed } from '../rollout/seeds';
@@ -16,8 +17,10 @@ import { deriveSeed } from '../rollout/seeds';
 export interface BatchSample {
   sample: RolloutSample;
   episode: RolloutEpisode;
-  /** Index of the episode to which group statistics assign this sample. */
+  /** Id of the episode, or of the role in the episode, to which group statistics assign this sample. */
   countsAs: number;
+  /** Id of the samples whose scores are compared: those of the prompt group or, with roles, of the role in the group. */
+  group: number;
   ids: Int32Array;
   /** The pictures that the tokens show; undefined if they show none. */
   shows: RolloutSample['shows'];
@@ -37,13 +40,15 @@ type SampleConfig = Pick<RunConfig, 'workbench' | 'rollout_manager'>;
 
 /** Returns the samples of `episodes`, in order. */
 export function batchSamples(episodes: readonly RolloutEpisode[], config: SampleConfig): BatchSample[] {
-  return episodes.flatMap((episode, countsAs) =>
+  return episodes.flatMap((episode, index) =>
     episode.samples.map(sample => {
       const sampled = sampledMask(sample);
+      const role = roleIndex(episode, sample.role);
       return {
         sample,
         episode,
-        countsAs,
+        countsAs: roleId(index, role),
+        group: roleId(episode.group_id, role),
         ids: sample.ids,
         shows: sample.shows,
         mask: sample.mask,
@@ -127,22 +132,27 @@ export function adjustedSamplesOf(samples: readonly BatchSample[], order: readon
  */
 export function tokenRewards(
   samples: readonly BatchSample[],
-  scoreOf: (episode: RolloutEpisode) => number,
+  scoreOf: (episode: RolloutEpisode, role: string | undefined) => number,
   { agent_proxy, workbench }: Pick<RunConfig, 'agent_proxy' | 'workbench'>,
 ): Float32Array[] {
   return samples.map(({ ids, sample, episode, turnEnds }) => {
-    if (!agent_proxy.use_turn_scores) return placeRewards(ids.length, turnEnds.slice(-1), [scoreOf(episode)]);
+    if (!agent_proxy.use_turn_scores)
+      return placeRewards(ids.length, turnEnds.slice(-1), [scoreOf(episode, sample.role)]);
     const earned = sample.turns.map(({ turn }) => {
       const { reward, penalty, component_reward = 0 } = episode.turns[turn - 1];
-      const end = turn === episode.turns.length ? (episode.end_reward ?? 0) : 0;
+      const end = turn === lastTurn(episode, sample.role) ? (episode.end_reward ?? 0) : 0;
       return (workbench.compat === 'ragen' ? reward : reward + penalty) + component_reward + end;
     });
     return placeRewards(ids.length, turnEnds, earned);
   });
 }
 
+/** Returns the number of the last turn of a role or, without roles, of the episode. */
+const lastTurn = ({ turns }: RolloutEpisode, role: string | undefined): number =>
+  role === undefined ? turns.length : (turns.findLast(turn => turn.role === role)?.turn ?? 0);
+
 /**
- * Returns the sample indices of each episode, in turn order. A sample that RAGEN's batch adjustment repeated is treated
+ * Returns the sample indices of each episode, or of each role of an episode, in turn order. A sample that RAGEN's batch adjustment repeated is treated
  * as a separate episode.
  */
 export function samplesByEpisode(samples: readonly BatchSample[]): number[][] {

@@ -11,12 +11,13 @@ import { withMarks } from '../../common/picture-mark';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
 import type { GeneratedRow } from '../../engine/generation-calls';
-import type { LoadedEnvironment } from '../../protocol/environment-link';
+import type { LoadedEnvironment, RoleDescription } from '../../protocol/environment-link';
 import { callOf } from '../../../envs/api/model-calls';
 import { generateRows, type AskedRow } from './asked-rows';
 import { CallContext, type CallPrompt } from './call-context';
-import type { EpisodeContext } from './context-manager';
+import { EpisodeContext } from './context-manager';
 import type { PromptIds } from './played-context';
+import { ownTurns, RolesContext, rowOf, rowsOf } from './roles-context';
 import { type PromptTokenizer } from './prompt-tokenizer';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { EpisodeJudging } from './episode-judging';
@@ -42,7 +43,7 @@ import { episodeContext } from './episode-context';
 
 /** An episode in progress, with a context that builds its prompts. */
 interface OpenEpisode extends PlayedSoFar {
-  context: EpisodeContext | CallContext;
+  context: EpisodeContext | CallContext | RolesContext;
 }
 
 export class AgentProxy {
@@ -132,7 +133,7 @@ export class AgentProxy {
       request.signal?.throwIfAborted(); // the observer must not be called after its `ended`
       this.options.observer?.ready(ready.map(entry => byEntry.get(entry)!));
       this.reportFailures(ready, failed, all.length, request);
-      await this.generator.release(ready.filter(isDone).map(({ id }) => id));
+      await this.generator.release(ready.filter(isDone).flatMap(rowsOf));
       progress.changed(ready);
       checkContinue();
       const isOpen = (entry: EpisodeEntry): boolean => !isDone(entry) && entry.history.length < max_turn;
@@ -217,18 +218,40 @@ export class AgentProxy {
     progress.ended(entries);
   }
 
-  private openContext({ environment, tag, max_actions_per_traj }: EpisodeEntry): EpisodeContext | CallContext {
-    const { custom_envs, rollout } = this.options;
-    const agent_proxy = this.protocolOf(tag);
+  private openContext(entry: EpisodeEntry): OpenEpisode['context'] {
+    const { environment, tag } = entry;
     if (environment.model_calls) {
-      const { max_model_len, response_length } = rollout;
+      const { max_model_len, response_length } = this.options.rollout;
       return new CallContext(this.tokenizer, { max_model_len, response_length, syntax: this.toolSyntax });
     }
+    const { roles } = environment;
+    if (!roles) return this.roleContext(entry);
+    if (this.protocolOf(tag).context_window_mode === 'single_turn')
+      throw new UserError(
+        `config: agent_proxy.context_window_mode is single_turn, but environment ${environment.name} has roles, whose contexts are chats: set it to full or limited_multi_turn`,
+      );
+    return new RolesContext(
+      roles.map(({ name }) => name),
+      role =>
+        this.roleContext(
+          entry,
+          roles.find(({ name }) => name === role),
+        ),
+    );
+  }
+
+  /** Creates the context of a role or, without roles, of the episode. */
+  private roleContext(
+    { environment, tag, max_actions_per_traj }: EpisodeEntry,
+    role?: RoleDescription,
+  ): EpisodeContext {
+    const { custom_envs } = this.options;
+    const agent_proxy = this.protocolOf(tag);
     const tools = this.toolsOf(environment);
     const system = systemMessage(environment, {
-      env_instruction: custom_envs[tag].env_instruction,
+      env_instruction: custom_envs[tag].env_instruction ?? role?.instruction,
       max_actions_per_traj,
-      max_actions_per_turn: agent_proxy.max_actions_per_turn,
+      max_actions_per_turn: role ? 1 : agent_proxy.max_actions_per_turn,
       action_sep: agent_proxy.action_sep,
       answer_tag: agent_proxy.answer_tag,
       format: agent_proxy.prompt_format && formatDemand(agent_proxy.prompt_format, environment.state_forms),
@@ -262,16 +285,20 @@ export class AgentProxy {
     const renewed: string[] = [];
     for (const { entry, context } of all) {
       const turn = entry.history.length + 1;
+      const own = ownTurns(entry);
       const called = context instanceof CallContext;
-      if (!called && this.options.remember) await context.prepare(this.turnPrompt(entry, turn), entry.history);
+      if (context instanceof EpisodeContext && this.options.remember)
+        await context.prepare(this.turnPrompt(entry, turn), entry.history);
       const ids: CallPrompt | (PromptIds & { limits?: undefined }) | null = called
         ? this.callPrompt(entry, context)
-        : context.prompt(this.turnPrompt(entry, turn), entry.history);
+        : context instanceof RolesContext
+          ? context.prompt(entry.role!, this.turnPrompt(entry, turn), own)
+          : context.prompt(this.turnPrompt(entry, turn), entry.history);
       if (ids) {
         const seed = deriveSeed(`${mode}-sampling`, this.options.seed[mode], step, entry.env_id, turn);
         const { append, shows } = ids;
-        rows.push({ row: { row: entry.id, append, seed, ...(shows && { shows }) }, limits: ids.limits });
-        if (ids.fresh && turn > 1) renewed.push(entry.id);
+        rows.push({ row: { row: rowOf(entry), append, seed, ...(shows && { shows }) }, limits: ids.limits });
+        if (ids.fresh && own.length > 0) renewed.push(rowOf(entry));
       } else if (!entry.error) {
         entry.context_full = entry.truncated = true;
         entry.context_reason = this.noRoom(entry, turn, context.refused);
@@ -372,7 +399,7 @@ export class AgentProxy {
   }
 
   private async cleanUp(manager: EnvironmentStateManager, entries: readonly EpisodeEntry[]): Promise<void> {
-    await this.generator.release(entries.map(({ id }) => id));
+    await this.generator.release(entries.flatMap(rowsOf));
     await manager.close(entries);
   }
 }

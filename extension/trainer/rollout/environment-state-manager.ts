@@ -16,6 +16,7 @@ import { episodeSlots, SeedCounter, type EnvGroups, type EpisodeSlot, type SeedS
 import type { Judgement } from '../../run-data/judgement';
 import type { ObservedPictures } from './observed-pictures';
 import { rewardPlan, type RewardPlan } from '../rewards/reward-plan';
+import { creditRoles, type RoleState } from './role-credit';
 import { answered, earnedBy, stepRequest } from './scored-turns';
 import type { RewardSettings } from '../config/schema-rewards';
 import type { DescribedState } from '../rewards/state-judge';
@@ -59,6 +60,10 @@ export interface EpisodeEntry extends EpisodeSlot {
    * those that the environment declares. Undefined if actions have no names; any text is then an action.
    */
   actions?: Record<number, string>;
+  /** The role whose turn is next; undefined in an environment without roles. */
+  role?: string;
+  /** What is known of each role, in the order of their declaration; undefined without roles. */
+  roles?: Record<string, RoleState>;
   /** The newest observation. */
   state: string;
   /** Its pictures, in the order of its marks `<image>`. */
@@ -173,6 +178,7 @@ export class EnvironmentStateManager {
         num_actions: 0,
         penalty: 0,
         history: [],
+        ...(environment.roles && { roles: startingRoles(environment.roles) }),
         ...(stateForm && { stateForm }),
         ...(plans.get(slot.tag) && { rewards: plans.get(slot.tag) }),
       };
@@ -191,11 +197,11 @@ export class EnvironmentStateManager {
       report => this.pool.reset(resets, report),
       ({ episode }) => byId.get(episode)!,
       (states, shown) => {
-        const ready = states.map(({ episode, observation, version, actions, true_state, error }, i) => {
+        const ready = states.map(({ episode, observation, version, actions, role, true_state, error }, i) => {
           const entry = byId.get(episode)!;
           if (error) fail(entry, error);
           else {
-            Object.assign(entry, { state: observation, version, ...(actions && { actions }) });
+            Object.assign(entry, { state: observation, version, ...(actions && { actions }), ...(role && { role }) });
             if (true_state !== undefined) entry.trueState = true_state;
             show(entry, shown[i]);
           }
@@ -304,7 +310,7 @@ export class EnvironmentStateManager {
       raw,
       response,
       finish,
-      actions: valid.slice(0, entry.max_actions_per_traj - entry.num_actions),
+      actions: valid.slice(0, Math.min(entry.max_actions_per_traj - entry.num_actions, entry.roles ? 1 : Infinity)),
       format_right: response.format_right === true && !malformed,
       penalty: malformed ? this.options.format_penalty : 0,
     };
@@ -361,6 +367,7 @@ function finishTurn(
     }
   entry.history.push({
     turn: entry.history.length + 1,
+    ...(entry.role !== undefined && { role: entry.role }),
     state: entry.state,
     ...(entry.pictures.length > 0 && { pictures: entry.pictures.map(({ name }) => name) }),
     actions_left: entry.max_actions_per_traj - entry.num_actions,
@@ -389,6 +396,14 @@ function finishTurn(
   entry.manager_invalid_action = actions.length === 0;
   if (step?.error) fail(entry, step.error);
   if (!step || step.error) return;
+  if (entry.roles)
+    creditRoles(
+      entry.history,
+      entry.roles,
+      outcomes.map(outcome => outcome.roles ?? {}),
+    );
+  if (entry.roles && step.role !== undefined)
+    Object.assign(entry, { role: step.role, ...(step.actions && { actions: step.actions }) });
   entry.state = step.observation;
   if (step.true_state !== undefined) entry.trueState = step.true_state;
   entry.num_actions += outcomes.length;
@@ -399,6 +414,9 @@ function finishTurn(
     entry.success = Boolean(info.success);
   } else if (entry.num_actions >= entry.max_actions_per_traj) entry.terminated = entry.truncated = true;
 }
+
+const startingRoles = (roles: NonNullable<LoadedEnvironment['roles']>): Record<string, RoleState> =>
+  Object.fromEntries(roles.map(({ name }) => [name, { success: false, waiting: 0 }]));
 
 /** Sets the pictures of an episode's newest observation, or fails the episode. */
 function show(entry: EpisodeEntry, shown: Shown): void {

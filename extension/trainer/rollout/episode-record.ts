@@ -70,6 +70,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
     score: episode.score,
     advantage: advantages ? trainedMean(advantages, samples) : null,
     kept: training ? training.kept : null,
+    ...(episode.roles && { roles: episode.roles }),
     turns: episode.turns.map(turn => ({ ...turn, span: spans.get(turn.turn)! })),
     final_state: episode.final_state,
     ...(episode.final_pictures && { final_pictures: episode.final_pictures }),

@@ -4,10 +4,12 @@
 // was shortened. In the windowed modes, there is one sample per turn. Scores, groups, filter and metrics refer to
 // episodes, regardless of the number of samples of an episode.
 import type { EpisodeTurn } from '../../run-data/episode';
+import type { RoleReturn } from '../../run-data/role-return';
 import type { Judgement } from '../../run-data/judgement';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import type { PlayedContext } from './played-context';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import { roleReturns } from './role-credit';
 import type { RolloutSample } from './rollout-sample';
 import type { EpisodeEntry } from './environment-state-manager';
 import { weightedSum } from '../rewards/reward-plan';
@@ -53,12 +55,14 @@ export interface RolloutEpisode {
    * `reward`.
    */
   episodic_return: number;
+  /** What each role has earned, in the order of their declaration; undefined without roles. */
+  roles?: Record<string, RoleReturn>;
   turns: PlayedTurn[];
   final_state: string;
   /** Names of the final state's pictures; absent if it has none. */
   final_pictures?: (string | null)[];
   /** The complete conversation, including messages that were outside the model's window in some turns. */
-  messages: ChatMessage[];
+  messages: (ChatMessage & { name?: string })[];
   /** At least one sample if the episode has a turn; every turn is in exactly one sample. */
   samples: RolloutSample[];
   /** Metrics of the episode; the keys do not include the tag. */
@@ -116,6 +120,11 @@ export function finishedEpisode(
   entry: EpisodeEntry,
   context: Pick<PlayedContext, 'messages' | 'shortened' | 'samples'>,
 ): RolloutEpisode {
+  for (const [role, state] of Object.entries(entry.roles ?? {})) {
+    const first = entry.history.find(turn => turn.role === role);
+    if (first) first.reward += state.waiting;
+    state.waiting = 0;
+  }
   const reward = entry.history.reduce((sum, turn) => sum + turn.reward, 0);
   const raw = entry.history.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');
   const earned = componentRewards(entry);
@@ -142,6 +151,7 @@ export function finishedEpisode(
     ...(entry.judgements && { judgements: entry.judgements }),
     score: scoreOf({ reward, penalty: entry.penalty, ...earned }),
     episodic_return: raw.length > 0 ? raw.reduce((sum, value) => sum + value, 0) : reward,
+    ...(entry.roles && { roles: roleReturns(entry.roles, entry.history, earned.end_reward) }),
     turns: [...entry.history],
     final_state: entry.state,
     ...(entry.pictures.length > 0 && { final_pictures: entry.pictures.map(({ name }) => name) }),

@@ -29,13 +29,28 @@ export function episodeMetrics(episode: RolloutEpisode): Record<string, number> 
       const number = numeric(value);
       if (number !== undefined && !ownMeaning.has(key)) sums.set(key, (sums.get(key) ?? 0) + number);
     }
-  Object.assign(metrics, componentMetrics(episode));
+  Object.assign(metrics, componentMetrics(episode), roleMetrics(episode));
   const webShop = episode.tag.toLowerCase().includes('webshop');
   for (const [key, sum] of sums)
     if (webShop && !perTurnInWebShop.has(key)) metrics[`traj_sum/${key}`] = sum;
     else metrics[key] = sum / turns.length;
   return metrics;
 }
+
+/** Start of the keys of roles. */
+const roles = 'roles/';
+
+/** Returns the return, the success and the number of turns of each role that played; nothing without roles. */
+const roleMetrics = (episode: Pick<RolloutEpisode, 'roles'>): Record<string, number> =>
+  Object.fromEntries(
+    Object.entries(episode.roles ?? {})
+      .filter(([, { turns }]) => turns > 0)
+      .flatMap(([role, { score, success, turns }]) => [
+        [`${roles}${role}/score`, score],
+        [`${roles}${role}/success`, Number(success)],
+        [`${roles}${role}/turns`, turns],
+      ]),
+  );
 
 /** Start of the keys of reward components. */
 const components = 'components/';
@@ -101,12 +116,12 @@ export function measureRollout(episodes: readonly RolloutEpisode[], group_size: 
 /**
  * Returns two metrics per key. `<tag>/<key>` is the mean over the episodes of a tag; an episode without the key
  * contributes 0. `<tag>/non-zero/<key>` is the mean of the non-zero values; this metric is absent if all values are 0.
- * A reward component has one metric: the mean over the episodes that have a value.
+ * A reward component and a role have one metric: the mean over the episodes that have a value.
  */
 function tagMetrics(tag: string, episodes: readonly RolloutEpisode[]): Record<string, number> {
   const metrics: Record<string, number> = { [`${tag}/num_episodes`]: episodes.length };
   for (const key of new Set(episodes.flatMap(episode => Object.keys(episode.metrics)))) {
-    if (key.startsWith(components)) {
+    if (key.startsWith(components) || key.startsWith(roles)) {
       metrics[`${tag}/${key}`] = mean(episodes.flatMap(episode => episode.metrics[key] ?? []));
       continue;
     }

@@ -23,6 +23,8 @@ export interface RolloutSample {
    * turn's sampled tokens in `ids`.
    */
   turns: { turn: number; span: [number, number] }[];
+  /** The role whose context this is; absent in an episode without roles. */
+  role?: string;
 }
 
 /** Returns a mask that is 1 at the sampled tokens of the sample's turns. */

@@ -11,6 +11,7 @@ import type { RunConfig } from '../config/schema';
 import { openEngine, requireSameEngine, serverRows } from './run-engine';
 import { installation } from '../../node/installation';
 import type { Journal } from './journal';
+import { requireRoleSettings } from '../rewards/role-checks';
 import { LivePlugins } from '../plugins/live-plugins';
 import { memoryOf } from '../plugins/plugin-memory';
 import { LiveEnvironments } from '../live/live-environments';
@@ -119,6 +120,7 @@ export async function openRun({
       LiveEnvironments.open(config, tags, { workspace, folder, journal }, control.stopped),
     );
     environments = live;
+    requireRoleSettings(live.current, config);
     control.serveEnvironments(live);
     plugins = await LivePlugins.open(config, { workspace, folder, journal });
     const remember = memoryOf(plugins.set);

@@ -56,6 +56,10 @@ export async function demonstrations(
   const played = tools.loaded.find(environment => environment.tag === tag);
   const names = played?.actions;
   const agent_proxy = tagProtocol(turnProtocol(config), config.custom_envs[tag]);
+  if (played?.roles)
+    throw new UserError(
+      `sft: the environment ${tag} has roles, but demonstrations have one context: use a tag whose other players are code of the environment (nim: env_config.opponent=perfect)`,
+    );
   const { prompt_format } = config.custom_envs[tag];
   if (prompt_format && describedParts(prompt_format).length > 0)
     throw new UserError(

@@ -10,6 +10,7 @@ import fileSystem from '../../../envs/file-system/index';
 import frozenLake from '../../../envs/frozen-lake/index';
 import game2048 from '../../../envs/game-2048/index';
 import metamathqa from '../../../envs/metamathqa/index';
+import nim from '../../../envs/nim/index';
 import noisyLake from '../../../envs/noisy-lake/index';
 import rubikscube from '../../../envs/rubikscube/index';
 import search from '../../../envs/search/index';
@@ -54,6 +55,8 @@ test.each([
   ['frozen-lake-slippery', frozenLake, { success_rate: 0.8, p: 0.8 }, 10003, [1, 2]],
   ['frozen-lake-coordinates', frozenLake, { observation_format: 'coord' }, 10001, [3, 2]],
   ['noisy-lake', noisyLake, { is_slippery: false, slip: 0.5 }, 10003, [1, 1, 2, 2]],
+  ['nim', nim, {}, 10000, undefined],
+  ['nim-perfect-opponent', nim, { opponent: 'perfect' }, 10001, undefined],
   ['bandit', bandit, {}, 10000, undefined],
   ['search', search, {}, 10004, undefined],
   ['search-free-text', search, { max_search_results: 1 }, 10001, ['', 'search[island]', 'I think the answer is Jorstad.']],

@@ -1,7 +1,7 @@
 // Environments with roles in the environment process: the declaration, the turn that follows a reset or a step, rewards
 // by role, the refusal of wrong values, and the contract check.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { EnvironmentDefinition } from '../../../../envs/api/environment';
@@ -129,4 +129,23 @@ test('the contract check reports the roles that it has seen, and a role that is 
     'failed',
     'step(One) returned the role "none" at seed 1 after [One]: return one of odd, even as the role whose turn is next.',
   ]);
+});
+
+test("the guide's example meets the contract in the environment process", async () => {
+  const guide = readFileSync(join(root, 'docs/environments/multi-agent.md'), 'utf8');
+  const { error } = await load('order', /```ts\n([\s\S]*?)```/.exec(guide)![1]);
+  expect(error).toBeUndefined();
+  const step = async (action: string) => (await running.step([{ episode: 'order', actions: [action] as never }]))[0];
+  await running.reset([{ episode: 'order', tag: 'order', seed: 5, member: 0, mode: 'train' }]);
+  expect(await step('What would you like?')).toMatchObject({
+    role: 'user',
+    observation: 'You want coffee. The waiter says: What would you like?',
+  });
+  expect(await step('Something warm with milk.')).toMatchObject({ role: 'agent' });
+  const { outcomes } = await step('coffee');
+  expect(outcomes[0]).toMatchObject({
+    reward: 1,
+    terminated: true,
+    roles: { agent: { success: true }, user: { reward: 1, success: true } },
+  });
 });

@@ -12,6 +12,7 @@ import countdown from '../../../../../envs/countdown/index';
 import frozenLake from '../../../../../envs/frozen-lake/index';
 import game2048 from '../../../../../envs/game-2048/index';
 import metamathqa from '../../../../../envs/metamathqa/index';
+import nim from '../../../../../envs/nim/index';
 import rubikscube from '../../../../../envs/rubikscube/index';
 import search from '../../../../../envs/search/index';
 import sokoban from '../../../../../envs/sokoban/index';
@@ -36,6 +37,9 @@ describe('the built-in environments', () => {
     [frozenLake, { is_slippery: false, observation_format: 'coord' }],
     [game2048, {}],
     [metamathqa, {}],
+    [nim, {}],
+    [nim, { opponent: 'perfect' }],
+    [nim, { opponent: 'random', heaps: 4 }],
     [rubikscube, { scramble_depth: 3 }],
     [search, {}],
     [sokoban, { dim_room: [6, 6], num_boxes: 1 }],

@@ -1,0 +1,13 @@
+// What one role of an episode has earned, in a line of `episodes/*.jsonl`.
+import { z } from 'zod';
+
+export const roleReturnSchema = z.object({
+  turns: z.number().int().describe('number of turns that the role played'),
+  reward: z.number().describe('sum of the rewards of its turns'),
+  penalty: z.number().describe('sum of the format penalties of its turns'),
+  score: z
+    .number()
+    .describe('reward + penalty + reward components of its turns and of the episode, before normalisation'),
+  success: z.boolean(),
+});
+export type RoleReturn = z.infer<typeof roleReturnSchema>;

@@ -1,0 +1,67 @@
+// The returns of a batch by role, for everything that compares scores: normalisation, the rollout filter, groups of
+// samples. Pure. A return is compared with those of the same role in the same group.
+import type { RolloutEpisode } from './rollout-batch';
+
+/** One return of an episode: that of a role or, without roles, that of the episode. */
+export interface EpisodeReturn {
+  episode: RolloutEpisode;
+  role: string | undefined;
+  /** Id of the returns with which this one is compared: those of the group or, with roles, of the role in the group. */
+  group: number;
+  /** The tag and, with roles, the role. */
+  tag: string;
+  score: number;
+  success: boolean;
+}
+
+/** Maximum number of roles; `roleId` depends on it. */
+const mostRoles = 16;
+
+/**
+ * Returns an id for a role of a group or of an episode: for the first role and without roles, the given id (at least
+ * 0), for other roles a negative id. Different pairs have different ids.
+ */
+export const roleId = (id: number, role: number): number => (role <= 0 ? id : -(id * mostRoles + role));
+
+/** Returns the index of a role among the roles of its episode; 0 without roles. */
+export const roleIndex = ({ roles }: Pick<RolloutEpisode, 'roles'>, role: string | undefined): number =>
+  roles && role !== undefined ? Object.keys(roles).indexOf(role) : 0;
+
+/** Returns the returns of the episodes, in order. A role that had no turn has no return, because nothing is trained. */
+export function returnsOf(episodes: readonly RolloutEpisode[]): EpisodeReturn[] {
+  return episodes.flatMap((episode): EpisodeReturn[] => {
+    const { group_id, tag, score, success, roles } = episode;
+    if (!roles) return [{ episode, role: undefined, group: group_id, tag, score, success }];
+    return Object.entries(roles).flatMap(([role, own], index) =>
+      own.turns > 0
+        ? {
+            episode,
+            role,
+            group: roleId(group_id, index),
+            tag: `${tag}/${role}`,
+            score: own.score,
+            success: own.success,
+          }
+        : [],
+    );
+  });
+}
+
+/**
+ * Returns the scores of the episodes by role, for statistics within a group: one list per role with one entry per
+ * episode, NaN where the episode has no such role. Undefined if no episode has roles.
+ */
+export function scoresByRole(
+  episodes: readonly RolloutEpisode[],
+  scoreOf: (episode: RolloutEpisode, role: string | undefined) => number,
+): Float64Array[] | undefined {
+  if (!episodes.some(({ roles }) => roles)) return undefined;
+  const most = episodes.reduce((count, { roles }) => Math.max(count, Object.keys(roles ?? {}).length), 1);
+  return Array.from({ length: most }, (_, index) =>
+    Float64Array.from(episodes, episode => {
+      if (!episode.roles) return index === 0 ? scoreOf(episode, undefined) : NaN;
+      const [role, own] = Object.entries(episode.roles)[index] ?? [];
+      return own && own.turns > 0 ? scoreOf(episode, role) : NaN;
+    }),
+  );
+}
