@@ -15,7 +15,8 @@ import { elements } from '../decoder/decoder-config';
 import type { DecoderConfig, ParameterSpec } from '../decoder/decoder-config';
 import type { FileTensor } from '../decoder/decoder-parameters';
 import { AdapterMerge } from '../adapters/merge';
-import { openDecoder } from './model-folder';
+import { openVisionModel } from '../vision/vision-folder';
+import { openDecoder, readsPictures } from './model-folder';
 import { onnxDecoder } from '../decoder/onnx-decoder';
 import { readAdapter } from '../adapters/peft-adapter';
 
@@ -64,6 +65,8 @@ const companions = [
   'vocab.json',
   'merges.txt',
   'tokenizer.model',
+  'preprocessor_config.json',
+  'processor_config.json',
 ];
 
 const onnxName = 'model.onnx';
@@ -78,7 +81,7 @@ const transformersName: Readonly<Record<StoredType, string>> = { F32: 'float32',
 export async function exportModel(request: ExportRequest, fs: FileSystem = fileSystem): Promise<ExportResult> {
   const out = resolve(request.out);
   const replaces = await isEmptyFolder(out, fs);
-  const { config, specs, files } = await openDecoder(request.model);
+  const { config, specs, files } = await openExported(request);
   let merge: AdapterMerge | undefined;
   try {
     const base = { config, folder: request.model };
@@ -104,6 +107,17 @@ export async function exportModel(request: ExportRequest, fs: FileSystem = fileS
   }
 }
 
+/** Opens a model; the parameters of a vision-language model include those of its encoder. */
+async function openExported({ model, format }: ExportRequest): ReturnType<typeof openDecoder> {
+  if (!readsPictures(model)) return openDecoder(model);
+  if (format === 'onnx')
+    throw new UserError(
+      `export: ${model} is a vision-language model, which cannot be written as one ONNX file: export with --format safetensors`,
+    );
+  const { config, files, decoderParameters, encoderParameters } = await openVisionModel(model);
+  return { config: config.decoder, specs: [...decoderParameters, ...encoderParameters], files };
+}
+
 interface Source {
   folder: string;
   files: TensorFiles;
@@ -118,9 +132,9 @@ function streamed(specs: readonly ParameterSpec[], source: Source): StreamedTens
   const width = dtype === 'F32' ? 4 : 2;
   const total = width * specs.reduce((sum, { dims }) => sum + elements(dims), 0);
   let done = 0;
-  return specs.map(({ name, dims }) => ({
-    name,
-    shape: dims,
+  return specs.map(({ name, dims, stored = dims }) => ({
+    name: source.files.storedName(name),
+    shape: stored,
     async *blocks() {
       for await (const block of parameterBlocks(name, dims, source)) {
         yield block;
