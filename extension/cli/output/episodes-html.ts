@@ -28,7 +28,7 @@ function article(episode: Episode): string {
   const { id, tag, seed, success, score, turns, final_state, error } = episode;
   return `<details${turns.length > 0 ? '' : ' open'}>
 <summary>${success === null ? '–' : success ? '✓' : '✗'} ${escapeText(id)} · ${escapeText(tag)} · seed ${seed} · score ${score}</summary>
-${turns.map(({ turn, state, raw, reward }) => `<h3>Turn ${turn}</h3>\n<pre>${escapeText(state)}</pre>\n<pre class="answer">${escapeText(raw)}</pre>\n<p class="reward">Reward ${reward}</p>`).join('\n')}
+${turns.map(({ turn, role, state, raw, reward }) => `<h3>Turn ${turn}${role === undefined ? '' : `, ${escapeText(role)}`}</h3>\n<pre>${escapeText(state)}</pre>\n<pre class="answer">${escapeText(raw)}</pre>\n<p class="reward">Reward ${reward}</p>`).join('\n')}
 <h3>End</h3>
 <pre>${escapeText(final_state)}</pre>${error ? `\n<p>${escapeText(error)}</p>` : ''}
 </details>`;

@@ -31,7 +31,7 @@ export function reportEpisode({ kind, change, episode }: ChosenEpisode, id: stri
     title: `${titles[kind]}: ${episode.id}`,
     summary: summaryOf(episode, change),
     turns: shown.map((turn): ReportTurn => ({
-      title: `Turn ${turn.turn} of ${turns.length}`,
+      title: `Turn ${turn.turn} of ${turns.length}${turn.role === undefined ? '' : `, ${turn.role}`}`,
       state: { ...stateOf(turn.state, stateAfter(turn.turn - 1), game), pictures: picturesOf(turn.pictures) },
       answer: cut(turn.raw),
       outcome: outcomeOf(turn, turn === turns[turns.length - 1] && episode.terminated),

@@ -40,7 +40,7 @@ export function turnView(
     >`;
   return html`<section class="turn" data-turn=${turn.turn} aria-label="Turn ${turn.turn}">
     <header class="turn-head">
-      <h3>Turn ${turn.turn}</h3>
+      <h3>Turn ${turn.turn}${turn.role === undefined ? '' : `, ${turn.role}`}</h3>
       <span class="muted">${facts}</span>${turn.finish === 'length' ? cut : nothing}
     </header>
     <div class="turn-body">
