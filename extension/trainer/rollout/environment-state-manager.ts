@@ -427,7 +427,7 @@ function show(entry: EpisodeEntry, shown: Shown): void {
 /** The error of an environment that returned pictures to a model that reads text only. */
 const textOnly = ({ tag }: EpisodeEntry): UserError =>
   new UserError(
-    `config: custom_envs.${tag} returns images, which the models cannot read: configure text observations (sokoban: custom_envs.${tag}.env_config.render_mode=text)`,
+    `config: custom_envs.${tag} returns images, which the model cannot read: use a vision-language model, or configure text observations (sokoban: custom_envs.${tag}.env_config.render_mode=text)`,
   );
 
 function fail(entry: EpisodeEntry, error: EnvironmentFailure): void {

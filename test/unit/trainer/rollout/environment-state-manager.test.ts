@@ -249,7 +249,7 @@ describe('failures', () => {
 
 describe('images', () => {
   const sentence =
-    'config: custom_envs.Corridor returns images, which the models cannot read: configure text observations (sokoban: custom_envs.Corridor.env_config.render_mode=text)';
+    'config: custom_envs.Corridor returns images, which the model cannot read: use a vision-language model, or configure text observations (sokoban: custom_envs.Corridor.env_config.render_mode=text)';
   const images = [new Uint8Array([137])];
 
   it('are refused in the first state', async () => {

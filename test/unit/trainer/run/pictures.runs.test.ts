@@ -93,6 +93,28 @@ describe.each(['qwen2_5_vl', 'qwen3_vl', 'idefics3'] as const)('%s', family => {
   });
 });
 
+test('adapters, a critic and the diagnosis of collapse see the pictures', async () => {
+  const more = [
+    ...['lora.rank=4', 'lora.alpha=8', 'lora.target_modules=[q_proj,v_proj]', 'algorithm.adv_estimator=gae'],
+    ...['collapse_detection.first_turn_enabled=true', 'collapse_detection.multi_turn_enabled=true'],
+    'collapse_detection.compute_freq=1',
+  ];
+  const { lines, folder, end } = await trainHere(
+    workspace,
+    overrides('qwen3_vl', ...more),
+    2,
+    undefined,
+    'quickstart-sokoban',
+  );
+  expect(end).toBe('finished');
+  for (const line of lines) {
+    expect(line['actor/grad_norm']).toBeGreaterThan(0);
+    expect(line['critic/grad_norm']).toBeGreaterThan(0);
+    expect(Number.isFinite(line['critic/vf_loss'])).toBe(true);
+  }
+  expect(readdirSync(join(folder, 'diagnostics')).some(name => name.startsWith('collapse'))).toBe(true);
+}, 120_000);
+
 test('a run that is killed and continues equals an uninterrupted run bit by bit', async () => {
   const settings = [
     ...['--config-name', 'quickstart-sokoban', ...overrides('qwen2_5_vl')],
