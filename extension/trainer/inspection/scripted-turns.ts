@@ -5,7 +5,9 @@
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { RemoteEngine } from '../../engine/remote-engine';
+import type { ShownIds } from '../../engine/training-samples';
 import type { TextGenerator } from '../rollout/rollout-request';
+import { appendShown } from '../rollout/shown-ids';
 
 /** The source of a turn's tokens. */
 export type TurnSource =
@@ -26,8 +28,8 @@ export interface ScriptedTurn {
 }
 
 export class ScriptedTurns implements TextGenerator {
-  /** All token ids of the episode's context: prompts and responses so far. */
-  private held: number[] = [];
+  /** All token ids of the episode's context, prompts and responses so far, and the pictures that they show. */
+  private held: ShownIds = { ids: [], shows: [] };
   /** The engine that has cached the start of this context, and the number of cached tokens. */
   private read: { engine: RemoteEngine; length: number } | undefined;
 
@@ -43,11 +45,11 @@ export class ScriptedTurns implements TextGenerator {
   ) {}
 
   async generate([request]: readonly GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
-    appendAll(this.held, request.append);
-    const prompt = [...this.held];
+    appendShown(this.held, { ids: request.append, shows: request.shows ?? [] });
+    const prompt = [...this.held.ids];
     const source = await this.source(prompt);
     const { ids, logprobs, finish, given } = await this.answer(source, sampling);
-    appendAll(this.held, ids);
+    appendAll(this.held.ids, ids);
     const row = { row: request.row, ids, logprobs, finish };
     this.onTurn({ prompt, row, given });
     return [row];
@@ -55,7 +57,7 @@ export class ScriptedTurns implements TextGenerator {
 
   async release(rows: readonly string[]): Promise<void> {
     if (rows.length === 0) return; // a non-empty list names the only row
-    this.held = [];
+    this.held = { ids: [], shows: [] };
     const { read } = this;
     this.read = undefined;
     await read?.engine.release([this.row]).catch(() => undefined); // fails if another model has replaced the engine
@@ -83,12 +85,18 @@ export class ScriptedTurns implements TextGenerator {
     // Sends only the tokens that the engine has not cached yet. A newly loaded engine has cached none, so it receives
     // the complete row.
     const known = this.read?.engine === engine ? this.read.length : 0;
-    const append = [...this.held.slice(known), ...given];
+    const append = [...this.held.ids.slice(known), ...given];
+    const shows = this.held.shows
+      .filter(({ at }) => at >= known)
+      .map(({ at, picture }) => ({ at: at - known, picture }));
     const max_new_tokens = Math.max(1, sampling.max_new_tokens - given.length);
     engine.watch(this.row, this.onTokens);
     try {
-      const [sampled] = await engine.generate([{ row: this.row, append, seed }], { ...sampling, max_new_tokens });
-      this.read = { engine, length: this.held.length + given.length + sampled.ids.length };
+      const [sampled] = await engine.generate([{ row: this.row, append, seed, ...(shows.length > 0 && { shows }) }], {
+        ...sampling,
+        max_new_tokens,
+      });
+      this.read = { engine, length: this.held.ids.length + given.length + sampled.ids.length };
       return {
         ids: [...given, ...sampled.ids],
         logprobs: [...given.map(() => 0), ...sampled.logprobs],

@@ -112,6 +112,17 @@ export function differenceOf(stored: EpisodeTurn, played: Omit<EpisodeTurn, 'fin
   return stored.reward === played.reward ? undefined : `the reward ${played.reward} instead of ${stored.reward}`;
 }
 
+/** Describes the difference between the observation of a replayed turn and the stored one; undefined if they are equal. */
+export function observationDifference(
+  stored: Pick<EpisodeTurn, 'state' | 'pictures'>,
+  { state, pictures }: { state: string; pictures: readonly { name: string }[] },
+): string | undefined {
+  if (stored.state !== state) return 'another state';
+  const { pictures: names = [] } = stored;
+  const same = names.length === pictures.length && names.every((name, i) => name === pictures[i].name);
+  return same ? undefined : 'other pictures';
+}
+
 /** Whether two lists of ids are equal. */
 export const sameIds = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((id, i) => id === b[i]);

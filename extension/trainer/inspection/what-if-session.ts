@@ -20,7 +20,14 @@ import { tagProtocol, turnProtocol } from '../rollout/turn-protocol';
 import { givenTokens } from './given-answer';
 import { ScriptedTurns } from './scripted-turns';
 import type { ScriptedTurn, TurnSource } from './scripted-turns';
-import { differenceOf, storedAnswer, sameIds, whatIfEpisode, writeWhatIf } from './what-if-episode';
+import {
+  differenceOf,
+  observationDifference,
+  storedAnswer,
+  sameIds,
+  whatIfEpisode,
+  writeWhatIf,
+} from './what-if-episode';
 
 /** The user's input for one turn. */
 interface Move {
@@ -173,8 +180,7 @@ export class WhatIfSession {
     const played = entry.history.length;
     if (played >= this.request.turn) return;
     const before = played > 0 ? differenceOf(origin.turns[played - 1], entry.history[played - 1]) : undefined;
-    const state = entry.state === origin.turns[played].state ? undefined : 'another state';
-    const what = before ?? state;
+    const what = before ?? observationDifference(origin.turns[played], entry);
     if (what !== undefined)
       throw new UserError(
         `what if: turn ${before ? played : played + 1} of ${origin.id} has ${what} in the replay: either the environment depends on more than the seed and the actions, or the environment's code has changed since the episode was played`,

@@ -34,7 +34,10 @@ const moved = (shows: readonly ShownPicture[], offset: number): ShownPicture[] =
   shows.map(({ at, picture }) => ({ at: at + offset, picture }));
 
 /** Appends ids, and their pictures, to others. */
-export function appendShown(to: ShownIds, { ids, shows }: ShownIds | { ids: readonly number[]; shows: [] }): void {
+export function appendShown(
+  to: ShownIds,
+  { ids, shows }: { ids: readonly number[]; shows: readonly ShownPicture[] },
+): void {
   appendAll(to.shows, moved(shows, to.ids.length));
   appendAll(to.ids, ids);
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { PNG } from 'pngjs';
 import type { Episode } from '../../../../extension/run-data/episode';
 import { readVisionModel } from '../../../../extension/models/vision/vision-folder';
+import { Inspector } from '../../../../extension/trainer/inspection/inspector';
 import { exportModel } from '../../../../extension/models/weights/export-model';
 import { readTokenizer } from '../../../../extension/models/weights/model-folder';
 import { installation } from '../../../../extension/node/installation';
@@ -92,6 +93,31 @@ describe.each(['qwen2_5_vl', 'qwen3_vl', 'idefics3'] as const)('%s', family => {
     expect(stored.sort()).toEqual([...new Set(named)].sort());
   });
 });
+
+test("a what-if's policy samples with the pictures of the episode", async () => {
+  const more = ['trainer.save_freq=1', 'workbench.keep_checkpoints=9'];
+  const run = await trainHere(workspace, overrides('qwen2_5_vl', ...more), 1, undefined, 'quickstart-sokoban');
+  const origin = run.episodes.find(({ mode, turns }) => mode === 'train' && turns.length === 2)!;
+  const inspector = new Inspector(1, { phase: () => undefined, whatIfTokens: () => undefined });
+  try {
+    const { mode, step, id } = origin;
+    const about = { folder: run.folder, mode, step, id };
+    const { episode, written } = await inspector.whatIf({
+      ...about,
+      turn: 2,
+      given: {},
+      checkpoint: 'initial',
+      seed: 5,
+    });
+    expect(episode.tokens.pictures).toEqual(origin.tokens.pictures);
+    const found = await inspector.rescore({ ...written!, checkpoint: 'initial' });
+    const [from, to] = episode.turns[1].span;
+    expect(to).toBeGreaterThan(from);
+    for (let i = from; i < to; i++) expect(episode.tokens.logprobs[i]).toBeCloseTo(found.tokens[i].logprob!, 4);
+  } finally {
+    await inspector.close();
+  }
+}, 120_000);
 
 test('adapters, a critic and the diagnosis of collapse see the pictures', async () => {
   const more = [
