@@ -43,6 +43,13 @@ interface Encoded {
   values: Float32Array;
 }
 
+/** A kept picture. */
+interface Kept {
+  encoded: Promise<Encoded>;
+  /** Bytes of its features; undefined while it is being encoded. */
+  bytes: number | undefined;
+}
+
 /** Tokens that may show pictures. */
 export interface Showing {
   ids: ArrayLike<number>;
@@ -50,7 +57,8 @@ export interface Showing {
 }
 
 export class PictureFeatures {
-  private readonly kept = new Map<string, Promise<Encoded>>();
+  private readonly kept = new Map<string, Kept>();
+  /** Bytes of the kept features of pictures whose encoding is done. */
   private bytes = 0;
   /** Version of the encoder's weights that encoded the kept features. */
   private version = 0;
@@ -156,25 +164,27 @@ export class PictureFeatures {
     if (known) {
       this.kept.delete(name); // the least recently used picture is the first
       this.kept.set(name, known);
-      return known;
+      return known.encoded;
     }
-    const encoding = this.encode(name);
-    this.kept.set(name, encoding);
-    encoding.then(
-      ({ values }) => this.keep(encoding, name, values.byteLength),
-      () => this.kept.delete(name),
+    const kept: Kept = { encoded: this.encode(name), bytes: undefined };
+    this.kept.set(name, kept);
+    kept.encoded.then(
+      ({ values }) => this.keep(kept, name, values.byteLength),
+      () => this.kept.get(name) === kept && this.kept.delete(name),
     );
-    return encoding;
+    return kept.encoded;
   }
 
-  private keep(encoding: Promise<Encoded>, name: string, bytes: number): void {
-    if (this.kept.get(name) !== encoding) return;
+  /** Counts the bytes of a picture whose encoding is done, and drops the least recently used ones beyond the limit. */
+  private keep(kept: Kept, name: string, bytes: number): void {
+    if (this.kept.get(name) !== kept) return; // the encoder's weights have changed
+    kept.bytes = bytes;
     this.bytes += bytes;
-    for (const [other, picture] of this.kept) {
+    for (const [other, { bytes: freed }] of this.kept) {
       if (this.bytes <= this.mostBytes) return;
-      if (other === name) continue;
+      if (other === name || freed === undefined) continue;
       this.kept.delete(other);
-      void picture.then(({ values }) => (this.bytes -= values.byteLength));
+      this.bytes -= freed;
     }
   }
 
