@@ -18,7 +18,8 @@ export function pictureName(bytes: Uint8Array): string {
 export class PictureStore {
   /** Absolute path of the folder that contains the files. */
   readonly folder: string;
-  private readonly stored = new Map<string, Promise<void>>();
+  /** The writes in progress, by name. */
+  private readonly writes = new Map<string, Promise<void>>();
 
   /** @param runFolder absolute path of the run folder, or of another folder that is to contain `pictures` */
   constructor(private readonly runFolder: string) {
@@ -31,10 +32,10 @@ export class PictureStore {
    */
   async add(bytes: Uint8Array): Promise<string> {
     const name = pictureName(bytes);
-    let writing = this.stored.get(name);
+    let writing = this.writes.get(name);
     if (!writing) {
-      this.stored.set(name, (writing = this.write(name, bytes)));
-      writing.catch(() => this.stored.delete(name));
+      writing = this.write(name, bytes).finally(() => this.writes.delete(name));
+      this.writes.set(name, writing);
     }
     await writing;
     return name;
