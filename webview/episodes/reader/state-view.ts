@@ -3,9 +3,10 @@
 // `<image>`, or the words `[image]` in a run of another trainer.
 import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard, type Game } from '../../../extension/common/board';
+import { plainMark } from '../../../extension/common/picture-mark';
 import type { Episode } from '../../../extension/run-data/episode';
 import { boardPicture } from '../../components/board-picture';
-import { statePictures, withoutShown } from '../../components/state-pictures';
+import { foreignMark, statePictures, withoutShown } from '../../components/state-pictures';
 import { markedLines } from './text-diff';
 import { markedText } from './marked-text';
 import type { TurnOptions } from './turn-options';
@@ -19,7 +20,8 @@ export function stateView(
   pictures: readonly (string | null)[] = [],
 ): TemplateResult {
   if (pictures.every(picture => picture === null)) return describedState(state, previous, episode, options);
-  const text = withoutShown(state, pictures).trim();
+  const foreign = episode.turns[0]?.actions_left === null;
+  const text = withoutShown(state, pictures, foreign ? foreignMark : plainMark).trim();
   const description = text === '' ? nothing : describedState(text, previous, episode, options);
   return html`${description}${statePictures(pictures)}`;
 }

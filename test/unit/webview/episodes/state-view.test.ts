@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-// A state with pictures, which only runs of other trainers have.
+// A state with pictures, in a run of this trainer and in one of another.
 import { render } from 'lit';
 import { expect, it } from 'vitest';
 import type { LazyPicture } from '../../../../webview/components/lazy-picture';
@@ -7,10 +7,11 @@ import type { Theme } from '../../../../webview/shared/theme';
 import { stateView } from '../../../../webview/episodes/reader/state-view';
 import { episodesOf } from '../../../e2e/preview/data';
 
-const [episode] = episodesOf(140, 'train');
+const [own] = episodesOf(140, 'train');
+const foreign = { ...own, turns: own.turns.map(turn => ({ ...turn, actions_left: null })) };
 const url = 'data:image/png;base64,AAAA';
 
-function shown(state: string, pictures?: (string | null)[]) {
+function shown(state: string, pictures?: (string | null)[], episode = foreign as typeof own) {
   const root = document.createElement('div');
   render(stateView(state, null, episode, { theme: {} as Theme, raw: true, tokens: false }, pictures), root);
   const sources = [...root.querySelectorAll<LazyPicture>('lazy-picture.state-picture')].map(({ src }) => src);
@@ -25,4 +26,12 @@ it('a picture replaces the word that stands for it; a missing one stays a word',
   expect(shown('[image]', [url])).toEqual({ text: '', sources: [url] });
   expect(shown('[image]')).toEqual({ text: '[image]', sources: [] });
   expect(shown('[image]', [null])).toEqual({ text: '[image]', sources: [] });
+});
+
+it('in a run of this trainer, only <image> stands for a picture', () => {
+  expect(shown('The sign says [image]: <image>', [url], own)).toEqual({
+    text: 'The sign says [image]:',
+    sources: [url],
+  });
+  expect(shown('<image> or [image]', [url])).toEqual({ text: '<image> or', sources: [url] });
 });
