@@ -8,6 +8,7 @@ import { RequestSlots } from '../../models/tinker/request-slots';
 import type { ApiModel } from '../config/schema-evaluation';
 import { ApiClient, RequestRefused, type ApiClientOptions } from '../evaluation/api-client';
 import { apiAddress, type ApiService } from '../evaluation/api-service';
+import { requireTextOnly } from './teacher';
 import type { ScoredSample, Teacher, TeacherOptions } from './teacher';
 
 const completion = z.looseObject({
@@ -36,6 +37,7 @@ export function openApiTeacher(
   const closed = new AbortController();
   return {
     logprobs: async (samples, onPass) => {
+      requireTextOnly(samples, 'workbench.distillation.service');
       const failed = new AbortController(); // after a failure, the other samples are not requested any more
       const signal = AbortSignal.any([control.stopped, closed.signal, failed.signal]);
       const client = new ApiClient(service, {

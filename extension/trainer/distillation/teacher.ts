@@ -3,6 +3,7 @@
 // tinker-teacher.ts a server of the Tinker API; open-teacher.ts chooses.
 // Token ids are exchanged, not texts, so both models must have the same vocabulary. A teacher's log-probs are those of
 // temperature 1.
+import { UserError } from '../../common/user-error';
 import type { BareSample } from '../../engine/training-samples';
 import type { RunConfig } from '../config/schema';
 import type { Journal } from '../run/journal';
@@ -19,6 +20,18 @@ export interface Teacher {
    */
   logprobs(samples: readonly ScoredSample[], onPass: (done: number, of: number) => void): Promise<Float32Array[]>;
   close(): Promise<void>;
+}
+
+/**
+ * Requires samples without pictures, for a teacher that receives token ids alone.
+ * @param key key of the configuration that names the teacher
+ * @throws UserError if a sample shows pictures
+ */
+export function requireTextOnly(samples: readonly ScoredSample[], key: string): void {
+  if (samples.some(({ shows = [] }) => shows.length > 0))
+    throw new UserError(
+      `config: the teacher of ${key} receives token ids alone, but the episodes show pictures: use a model on this machine as teacher (workbench.distillation.teacher)`,
+    );
 }
 
 export interface TeacherOptions {

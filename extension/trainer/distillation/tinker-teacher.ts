@@ -5,6 +5,7 @@ import { FrozenBase } from '../../models/tinker/frozen-base';
 import { StoppableCalls } from '../../models/tinker/stoppable-calls';
 import type { ConnectionOptions } from '../../models/tinker/tinker-connection';
 import { requestMs } from '../run/run-engine';
+import { requireTextOnly } from './teacher';
 import type { Teacher, TeacherOptions } from './teacher';
 
 const at = 'workbench.distillation.server';
@@ -50,7 +51,8 @@ export async function openTinkerTeacher(
     throw error;
   }
   return {
-    logprobs: (samples, onProgress) => {
+    logprobs: async (samples, onProgress) => {
+      requireTextOnly(samples, at);
       onPass = onProgress;
       const masked = samples.map(({ ids, mask }) => ({ ids, mask }));
       return calls.result(model.logprobs(masked, calls.units));

@@ -63,6 +63,14 @@ test('each sample gets its log-probs at trained tokens, and progress is reported
   expect(prompts).toHaveLength(40);
 });
 
+test('samples with pictures are refused before anything is sent', async () => {
+  const shown = { ...samples(1)[0], shows: [{ at: 0, picture: 'a.png' }] };
+  await expect(open().logprobs([...samples(1), shown], () => undefined)).rejects.toThrow(
+    /^config: the teacher of workbench\.distillation\.service receives token ids alone, but the episodes show pictures: use a/,
+  );
+  expect(prompts).toEqual([]);
+});
+
 test('a failed request is repeated', async () => {
   let failures = 2;
   answer = (ids, response) => (failures-- > 0 ? send(response, 503, {}) : echo(ids, response));

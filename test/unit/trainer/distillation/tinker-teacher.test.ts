@@ -55,6 +55,16 @@ test("log-probs of trained tokens are those of the server's model, which is unlo
   expect(peer.models.size).toBe(0);
 });
 
+test('samples with pictures are refused before anything is sent', async () => {
+  const teacher = await start();
+  const shown = { ...samples[0], shows: [{ at: 0, picture: 'a.png' }] };
+  await expect(teacher.logprobs([samples[1], shown], ignored)).rejects.toThrow(
+    /^config: the teacher of workbench\.distillation\.server receives token ids alone, but the episodes show pictures: use a/,
+  );
+  expect(peer.sent('forward')).toBe(0);
+  await teacher.close();
+});
+
 test('an outage is waited out', async () => {
   const teacher = await start();
   let failures = 2;
