@@ -48,6 +48,8 @@ export class PolicyEngine implements Engine<LocalState> {
   private loaded?: LoadedPolicies;
   private session: SessionOptions = { threads: 0 };
   private modelFolder = '';
+  /** Generation calls whose pictures are being encoded, so that the generator does not know them yet. */
+  private readonly beginning = new Set<Promise<unknown>>();
   private crossScoring?: CrossScoring;
 
   private readonly units: StoppableUnits;
@@ -107,7 +109,18 @@ export class PolicyEngine implements Engine<LocalState> {
   async generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
     this.units.check();
     this.checkIds(rows.map(({ append }) => append));
-    return this.models.generator.generate(await this.showing(rows), sampling, this.onTokens, this.onRows);
+    const begin = (given: GenerationRow[]): Promise<GeneratedRow[]> =>
+      this.models.generator.generate(given, sampling, this.onTokens, this.onRows);
+    if (!rows.some(({ shows = [] }) => shows.length > 0)) return begin(rows);
+    const beginning = this.showing(rows).then(given => ({ answer: begin(given) }));
+    this.beginning.add(beginning);
+    try {
+      return await (
+        await beginning
+      ).answer;
+    } finally {
+      this.beginning.delete(beginning);
+    }
   }
 
   /** Reports the tokens of one row while they are sampled. With null, stops the reports. */
@@ -115,7 +128,9 @@ export class PolicyEngine implements Engine<LocalState> {
     this.loaded?.generator.watch(watched);
   }
 
+  /** Frees the cached data of rows after all calls that were made before and use them. */
   async release(rows: string[]): Promise<void> {
+    await Promise.allSettled(this.beginning);
     await this.models.generator.release(rows);
   }
 

@@ -66,7 +66,7 @@ async function placements(): Promise<Placed[]> {
       platform: 'node',
       format: 'cjs',
       target: 'node20',
-      loader: { '.proto': 'text' },
+      loader: { '.proto': 'text', '.wasm': 'binary' },
       external: ['onnxruntime-node'],
       define: { 'import.meta.url': '__url' },
       banner: { js: "const __url = require('node:url').pathToFileURL(__filename).href;" },

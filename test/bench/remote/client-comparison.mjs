@@ -65,7 +65,7 @@ async function bundled(entry, outfile, format) {
   await build({
     entryPoints: [join(root, entry)],
     ...{ outfile, format, bundle: true, platform: 'node', target: 'node20', logLevel: 'error' },
-    ...{ loader: { '.proto': 'text' }, external: ['onnxruntime-node'] },
+    ...{ loader: { '.proto': 'text', '.wasm': 'binary' }, external: ['onnxruntime-node'] },
     define: { 'import.meta.dirname': JSON.stringify(join(root, entry, '..')) },
   });
   return outfile;

@@ -34,7 +34,7 @@ beforeAll(async () => {
     platform: 'node',
     format: 'cjs',
     target: 'node20',
-    loader: { '.proto': 'text' },
+    loader: { '.proto': 'text', '.wasm': 'binary' },
     external: ['onnxruntime-node'],
     logLevel: 'warning',
   });

@@ -78,3 +78,15 @@ describe.each(['qwen2_5_vl', 'qwen3_vl', 'idefics3'] as const)('%s', family => {
     );
   });
 });
+
+it('frees a row after the call that shows its pictures', async () => {
+  const { engine, tokenizer } = await opened('qwen2_5_vl');
+  const { ids, shows } = tokenizer.shownPrompt([{ role: 'user', content: withMarks('<image>', [pictures[0]]) }], '');
+  const sampling = { ...plainSampling, max_new_tokens: 2, max_model_len: 1000 };
+  const order: string[] = [];
+  await Promise.all([
+    engine.generate([{ row: 'a', append: ids, shows, seed: 1 }], sampling).then(() => order.push('generate')),
+    engine.release(['a']).then(() => order.push('release')),
+  ]);
+  expect(order).toEqual(['generate', 'release']);
+});
