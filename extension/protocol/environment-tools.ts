@@ -47,6 +47,8 @@ export interface ContractReport {
 export interface Shown {
   observation: string;
   images?: string[];
+  /** The role whose turn is next; absent in an environment without roles, and when the episode is over. */
+  role?: string;
 }
 
 export interface ShownStep extends Shown {

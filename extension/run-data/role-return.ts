@@ -3,7 +3,9 @@ import { z } from 'zod';
 
 export const roleReturnSchema = z.object({
   turns: z.number().int().describe('number of turns that the role played'),
-  reward: z.number().describe('sum of the rewards of its turns'),
+  reward: z
+    .number()
+    .describe('sum of the rewards of its turns; without a turn, the rewards that other roles’ turns gave it'),
   penalty: z.number().describe('sum of the format penalties of its turns'),
   score: z
     .number()

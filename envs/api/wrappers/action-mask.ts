@@ -13,6 +13,7 @@ import type {
   Observation,
   ResetOptions,
 } from '../environment';
+import type { NextTurn } from '../roles';
 import { actionNames, after, imagesOf, observationOf, textOf, wrap } from './wrap';
 
 /** The state passed to the function that decides whether an action is allowed. */
@@ -44,10 +45,15 @@ export function withActionMask<Schema extends z.ZodType>(
     let names: ActionLookup = actionNames(definition, config);
     let begin: ResetOptions = { seed: 0 };
     let taken: Action[] = [];
+    /** What the last result says about the next turn; a forbidden action leaves it as it is. */
+    let turn: NextTurn = {};
     let over = false;
 
     /** Records the new state, and adds the mask to a result's info and observation. */
-    const arrive = <T extends { observation: Observation; info?: Info }>(result: T): T => {
+    const arrive = <T extends { observation: Observation; info?: Info } & NextTurn>(result: T): T => {
+      const { role, actions } = result;
+      turn = role === undefined ? {} : { role, ...(actions && { actions }) };
+      names = turn.actions ?? names;
       state = { observation: result.observation, info: result.info ?? {}, steps: taken.length, config };
       const ids = Object.keys(names).map(Number);
       if (ids.length === 0) return result;
@@ -75,7 +81,7 @@ export function withActionMask<Schema extends z.ZodType>(
             return arrive(result);
           });
         const refused = { ...state.info, action_is_effective: false, action_is_valid: false, success: false };
-        const { info, ...shown } = arrive({ observation: state.observation, info: state.info });
+        const { info, ...shown } = arrive({ observation: state.observation, info: state.info, ...turn });
         return {
           ...shown,
           reward: penalty,

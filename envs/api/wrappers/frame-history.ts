@@ -1,5 +1,6 @@
 // Makes each observation show the most recent states and the actions between them (Gymnasium's FrameStackObservation,
-// for texts). Near the start of an episode, an observation shows fewer states; it is not padded.
+// for texts). Near the start of an episode, an observation shows fewer states; it is not padded. In an environment with
+// roles, an observation shows only states that its role has seen.
 import type { z } from 'zod';
 import type { EnvironmentDefinition, Observation } from '../environment';
 import { actionNames, actionText, after, imagesOf, observationOf, textOf, wrap } from './wrap';
@@ -8,7 +9,10 @@ import { actionNames, actionText, after, imagesOf, observationOf, textOf, wrap }
 export interface Frame {
   /** Number of steps taken before this state; 0 is the state after the reset. */
   step: number;
-  /** The action that led to this state, as the model writes it; undefined for the state after the reset. */
+  /**
+   * The action that led to this state, as the model writes it; with roles, the last action of the role that sees it.
+   * Undefined for the state after the reset, and for the first state of a role.
+   */
   action?: string;
   text: string;
 }
@@ -36,10 +40,18 @@ export function withFrameHistory<Schema extends z.ZodType>(
   if (!Number.isInteger(frames) || frames < 1)
     throw new RangeError(`withFrameHistory: frames is ${frames}: give it an integer of at least 1`);
   return wrap(definition, (inner, config) => {
-    let seen: (Frame & { images: Uint8Array[] })[] = [];
+    /** The last states by role; without roles, under undefined. */
+    const seenBy = new Map<string | undefined, (Frame & { images: Uint8Array[] })[]>();
+    /** The role whose turn it is, and the last action of each role. */
+    let acting: string | undefined;
+    const last = new Map<string | undefined, string>();
+    let step = 0;
     let names = actionNames(definition, config);
-    const show = (step: number, observation: Observation, action?: string): Observation => {
-      seen = [...seen, { step, action, text: textOf(observation), images: imagesOf(observation) }].slice(-frames);
+    const show = (observation: Observation, role: string | undefined): Observation => {
+      acting = role;
+      const frame = { step, action: last.get(role), text: textOf(observation), images: imagesOf(observation) };
+      const seen = [...(seenBy.get(role) ?? []), frame].slice(-frames);
+      seenBy.set(role, seen);
       return observationOf(
         join(seen),
         seen.flatMap(({ images }) => images),
@@ -48,15 +60,19 @@ export function withFrameHistory<Schema extends z.ZodType>(
     return {
       reset: options =>
         after(inner.reset(options), begun => {
-          seen = [];
+          seenBy.clear();
+          last.clear();
+          step = 0;
           names = begun.actions ?? actionNames(definition, config);
-          return { ...begun, observation: show(0, begun.observation) };
+          return { ...begun, observation: show(begun.observation, begun.role) };
         }),
       step: action =>
-        after(inner.step(action), result => ({
-          ...result,
-          observation: show((seen.at(-1)?.step ?? 0) + 1, result.observation, actionText(action, names)),
-        })),
+        after(inner.step(action), result => {
+          last.set(acting, actionText(action, names));
+          if (result.role !== undefined) names = result.actions ?? names;
+          step++;
+          return { ...result, observation: show(result.observation, result.role) };
+        }),
     };
   });
 }

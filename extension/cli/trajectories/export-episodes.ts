@@ -1,5 +1,6 @@
-// `ragen export --run RUN --format messages, sft, dpo, atif or parquet`: writes the episodes of a run as a data set. A file
-// is written under another name and renamed when it is complete, so an interrupted export leaves no half file.
+// `ragen export --run RUN --format messages, sft, dpo, atif or parquet`: writes the episodes of a run as a data set; an
+// episode with roles is written by role. A file is written under another name and renamed when it is complete, so an
+// interrupted export leaves no half file.
 import {
   closeSync,
   existsSync,
@@ -14,9 +15,9 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { UserError } from '../../common/user-error';
 import { counted } from '../../common/numbers';
-import type { Episode } from '../../run-data/episode';
 import { atifTrajectory } from '../../run-data/trajectories/atif';
 import { messagesLine, pairedEpisodes, sftLine } from '../../run-data/trajectories/chat-lines';
+import { roleEpisodes, type RoleEpisode } from '../../run-data/trajectories/role-episodes';
 import { RunFolder } from '../../trainer/store/run-folder';
 import type { Answer } from '../output/answer';
 import { matchingEpisodes } from './matching-episodes';
@@ -48,10 +49,11 @@ export async function exportEpisodes({ workspace, run, format, out, filter, forc
   const part = `${target}.part`;
   try {
     mkdirSync(dirname(target), { recursive: true });
-    const { rows, note } = await write[format](part, folder, filter);
+    const seen = { roles: false };
+    const { rows, note } = await write[format](part, folder, episodesOf(folder, filter, seen));
     if (rows === 0) throw noneMatch(folder, filter, note);
     renameSync(part, target);
-    const plainText = [`${counted(rows, format === 'dpo' ? 'pair' : 'episode')} → ${target}`, note].filter(Boolean);
+    const plainText = [`${counted(rows, unitOf(format, seen.roles))} → ${target}`, note].filter(Boolean);
     return { document: { file: target, rows, note }, plainText: plainText.join('\n') };
   } catch (error) {
     if (error instanceof UserError) throw error;
@@ -66,17 +68,21 @@ interface Written {
   /** What was left out; empty if nothing was. */
   note: string;
 }
-type Write = (file: string, folder: RunFolder, filter: string) => Written | Promise<Written>;
+type Write = (file: string, folder: RunFolder, episodes: Iterable<RoleEpisode>) => Written | Promise<Written>;
+
+/** Returns what a row of a file is. */
+const unitOf = (format: EpisodeFormat, hasRoles: boolean): string =>
+  format === 'dpo' ? 'pair' : hasRoles ? 'role context' : 'episode';
 
 const write: Record<Exclude<EpisodeFormat, 'atif'>, Write> = {
-  messages: (file, folder, filter) =>
+  messages: (file, folder, episodes) =>
     writeLines(
       file,
-      mapped(episodesOf(folder, filter), episode => messagesLine(folder.manifest, episode)),
+      mapped(episodes, episode => messagesLine(folder.manifest, episode)),
     ),
-  sft: (file, folder, filter) => writeLines(file, mapped(episodesOf(folder, filter), sftLine)),
-  dpo: (file, folder, filter) => {
-    const { pairs, skipped } = pairedEpisodes(episodesOf(folder, filter));
+  sft: (file, _, episodes) => writeLines(file, mapped(episodes, sftLine)),
+  dpo: (file, _, episodes) => {
+    const { pairs, skipped } = pairedEpisodes(episodes);
     const reasons = [
       [skipped.equalScores, 'have equal scores'],
       [skipped.single, 'have one matching episode'],
@@ -92,14 +98,18 @@ const write: Record<Exclude<EpisodeFormat, 'atif'>, Write> = {
       note,
     };
   },
-  parquet: async (file, folder, filter) => ({
-    rows: await writeParquet(file, folder.manifest, episodesOf(folder, filter)),
+  parquet: async (file, folder, episodes) => ({
+    rows: await writeParquet(file, folder.manifest, episodes),
     note: '',
   }),
 };
 
-function* episodesOf(folder: RunFolder, filter: string): Generator<Episode> {
-  for (const { episode } of matchingEpisodes(folder, filter)) yield episode;
+/** Returns the matching episodes; an episode with roles is returned by role, and noted in `seen`. */
+function* episodesOf(folder: RunFolder, filter: string, seen = { roles: false }): Generator<RoleEpisode> {
+  for (const { episode } of matchingEpisodes(folder, filter)) {
+    if (episode.roles) seen.roles = true;
+    yield* roleEpisodes(episode);
+  }
 }
 
 function* mapped<A, B>(values: Iterable<A>, map: (value: A) => B): Generator<B> {
@@ -120,17 +130,16 @@ function writeLines(file: string, lines: Iterable<unknown>): Written {
   return { rows, note: '' };
 }
 
-/** Writes one file per episode into a new or empty folder. */
+/** Writes one file per episode, or per role of an episode, into a new or empty folder. */
 function writeTrajectories(folder: RunFolder, target: string, filter: string): Answer {
   if (existsSync(target) && readdirSync(target).length > 0)
     throw new UserError(`export: ${target} is not empty: give another --out`);
-  const found = matchingEpisodes(folder, filter);
   let rows = 0;
   try {
-    for (const { episode } of found) {
+    for (const episode of episodesOf(folder, filter)) {
       if (rows === 0) mkdirSync(target, { recursive: true });
       const text = `${JSON.stringify(atifTrajectory(folder.manifest, episode), null, 1)}\n`;
-      writeFileSync(join(target, `${fileName(episode.id)}.json`), text, { flag: 'wx' });
+      writeFileSync(join(target, `${fileName(episode)}.json`), text, { flag: 'wx' });
       rows++;
     }
   } catch (error) {
@@ -141,8 +150,12 @@ function writeTrajectories(folder: RunFolder, target: string, filter: string): A
   return { document: { folder: target, rows }, plainText: `${counted(rows, 'trajectory file')} → ${target}` };
 }
 
-/** Returns an episode's id without characters that could leave the folder; ids of the trainer have none. */
-const fileName = (id: string): string => id.replace(/[^\w-]/g, '_');
+/**
+ * Returns an episode's id, and its role if it has one, without characters that could leave the folder; ids of the
+ * trainer have none.
+ */
+const fileName = ({ id, role }: RoleEpisode): string =>
+  `${id}${role === undefined ? '' : `-${role}`}`.replace(/[^\w-]/g, '_');
 
 const noneMatch = ({ id }: RunFolder, filter: string, note: string): UserError =>
   new UserError(

@@ -1,18 +1,18 @@
 // Writes episodes as a Parquet file with DuckDB, which ragen query also uses. Texts are bound as values, never part of the
 // SQL. The database is in memory and writes only the given file.
 import { UserError } from '../../common/user-error';
-import type { Episode } from '../../run-data/episode';
 import type { Manifest } from '../../run-data/run-manifest';
 import { episodeFacts } from '../../run-data/trajectories/chat-lines';
+import type { RoleEpisode } from '../../run-data/trajectories/role-episodes';
 import { loadDuckDB } from '../query/sql-engine';
 import { queryTables } from '../query/table-columns';
 
-/** Columns before `messages`; their types are those of `ragen query`. */
+/** Columns before `messages`; their types are those of `ragen query`. `role` is null in environments without roles. */
 const names = [
   ...(['run', 'episode', 'step', 'mode', 'tag', 'environment', 'version', 'seed'] as const),
-  ...(['group_id', 'member', 'success', 'score', 'reward', 'penalty'] as const),
+  ...(['group_id', 'member', 'success', 'score', 'reward', 'penalty', 'role'] as const),
 ];
-const columns = queryTables.episodes;
+const columns = { ...queryTables.episodes, role: 'VARCHAR' } as const;
 
 /** Types of the columns that are lists; they are inserted as JSON. */
 const lists = {
@@ -24,11 +24,11 @@ const lists = {
   token_logprobs: '["DOUBLE"]',
 } as const;
 
-/** Writes the episodes and returns their number. @throws UserError if DuckDB is missing or the file cannot be written */
+/** Writes the episodes, or their parts by role, one per row, and returns the number of rows. @throws UserError if DuckDB is missing or the file cannot be written */
 export async function writeParquet(
   file: string,
   run: Pick<Manifest, 'id'>,
-  episodes: Iterable<Episode>,
+  episodes: Iterable<RoleEpisode>,
 ): Promise<number> {
   const { DuckDBInstance } = await loadDuckDB('export');
   const instance = await DuckDBInstance.create(':memory:');
@@ -45,7 +45,7 @@ export async function writeParquet(
       const facts = episodeFacts(run, episode);
       for (const name of names) {
         const value = facts[name];
-        if (value === null)
+        if (value === null || value === undefined)
           appender.appendNull(); // the success of another trainer's run may be unknown
         else if (columns[name] === 'VARCHAR') appender.appendVarchar(String(value));
         else if (columns[name] === 'BOOLEAN') appender.appendBoolean(value === true);
@@ -75,7 +75,7 @@ export async function writeParquet(
 }
 
 /** Returns the values of `lists`, in their order. */
-function listsOf({ messages, turns, tokens }: Episode): unknown[] {
+function listsOf({ messages, turns, tokens }: RoleEpisode): unknown[] {
   const shown = turns.map(({ turn, state, raw, thought, answer, executed, reward, penalty, finish, ...rest }) => ({
     ...{ turn, state, raw, thought, answer, executed, reward, penalty, finish },
     ...{ component_reward: rest.component_reward, components: rest.components, calls: rest.calls },

@@ -129,7 +129,13 @@ export class Sessions {
       const { environments, error } = await pool.load([
         { ...spec, tag, config: { ...spec.config, ...Object.fromEntries(own) } },
       ]);
-      if (error) throw new ServiceError(own.length > 0 ? 422 : 500, withoutFolder(error));
+      const status = own.length > 0 ? 422 : 500;
+      if (error) throw new ServiceError(status, withoutFolder(error));
+      if (environments[0].roles)
+        throw new ServiceError(
+          status,
+          `environment ${spec.tag} has roles, and a session has one player: serve an environment without roles`,
+        );
       return environments[0];
     })();
     this.loaded.set(tag, loading);

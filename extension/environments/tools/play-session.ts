@@ -196,10 +196,13 @@ export class Session {
     return episode;
   }
 
-  private async step({ names }: Episode, action: number | string): Promise<PlayedStep> {
+  /** Executes an action. With roles, the episode then has the legal actions of the next turn. */
+  private async step(episode: Episode, action: number | string): Promise<PlayedStep> {
+    const { names } = episode;
     const [state] = await this.environments.step([{ episode: this.id, actions: [action] }]);
     if (state.error) throw new CodeFailure(state.error);
     const [{ reward, terminated, truncated, info }] = state.outcomes;
+    if (state.role !== undefined) episode.names = state.actions ?? names;
     return { action, name: nameOf(action, names), ...shownOf(state), reward, terminated, truncated, info };
   }
 

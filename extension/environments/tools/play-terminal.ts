@@ -81,8 +81,17 @@ function formatState({ session, error }: PlayReply, asked?: PlayDo): string {
     (last ?? session.first).observation,
     '',
     ...(last ? [formatReply(session, last)] : [`Seed ${session.seed}.`]),
+    ...turnOf(session),
     ...(differences ? [differences.length > 0 ? differences.join('\n') : 'The new code gives the same episode.'] : []),
   ].join('\n');
+}
+
+/** Returns a line with the role whose turn is next and its actions; nothing in an environment without roles. */
+function turnOf({ first, steps, actions }: PlaySession): string[] {
+  const { role } = steps.at(-1) ?? first;
+  if (role === undefined) return [];
+  const named = actions.map(({ id, name }) => `${name} (${id})`).join(', ');
+  return [`Turn of ${role}${named === '' ? '' : `: ${named}`}.`];
 }
 
 function formatReply(

@@ -111,7 +111,7 @@ async function playWave(
 /** A case that is being played. */
 class Player {
   readonly reset;
-  private actions: (number | string)[] = [];
+  private readonly actions: (number | string)[] = [];
   private first: Shown = { observation: '' };
   private readonly steps: ShownStep[] = [];
   private over = false;
@@ -142,8 +142,16 @@ class Player {
     if (state.error) return void (this.error = state.error.message);
     this.names = state.actions ?? this.names;
     this.first = shownOf(state);
+    // With roles, each turn has its own legal actions.
+    this.read(state.role === undefined ? this.given.actions.length : 1);
+  }
+
+  /** Maps the next `count` given actions by the current names. */
+  private read(count: number): void {
+    const from = this.actions.length;
     try {
-      this.actions = this.given.actions.map(action => actionOf(action, this.names));
+      for (const action of this.given.actions.slice(from, from + count))
+        this.actions.push(actionOf(action, this.names));
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
       this.error = `[${this.index}].actions: ${error.message}`;
@@ -155,13 +163,17 @@ class Player {
     const [{ reward, terminated, truncated, info }] = state.outcomes;
     this.steps.push({ ...shownOf(state), reward, terminated, truncated, info });
     this.over = terminated || truncated;
+    if (state.role === undefined || this.over) return;
+    this.names = state.actions ?? this.names;
+    this.read(1);
   }
 }
 
-/** Returns the observation and the images of a state; images in base64. */
-export function shownOf({ observation, images }: Pick<EpisodeState, 'observation' | 'images'>): Shown {
-  if (!images || images.length === 0) return { observation };
-  return { observation, images: images.map(image => Buffer.from(image).toString('base64')) };
+/** Returns the observation, the images (in base64) and the next role of a state. */
+export function shownOf({ observation, images, role }: Pick<EpisodeState, 'observation' | 'images' | 'role'>): Shown {
+  const shown = { observation, ...(role !== undefined && { role }) };
+  if (!images || images.length === 0) return shown;
+  return { ...shown, images: images.map(image => Buffer.from(image).toString('base64')) };
 }
 
 function issueSentence({ issues: [issue] }: z.ZodError, index: number, given: unknown): string {

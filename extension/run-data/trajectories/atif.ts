@@ -4,6 +4,7 @@
 import type { Episode, EpisodeTurn } from '../episode';
 import type { Manifest } from '../run-manifest';
 import { episodeFacts } from './chat-lines';
+import type { RoleEpisode } from './role-episodes';
 
 export const atifVersion = 'ATIF-v1.4';
 
@@ -26,12 +27,15 @@ export interface AtifTrajectory {
   readonly extra: Record<string, unknown>;
 }
 
-/** Returns the trajectory of an episode. Rewards, penalties and actions are under `extra`, as ATIF has no fields for them. */
+/**
+ * Returns the trajectory of an episode, or of one role in it. Rewards, penalties and actions are under `extra`, as ATIF has no
+ * fields for them.
+ */
 export function atifTrajectory(
   manifest: Pick<Manifest, 'id' | 'model' | 'versions'>,
-  episode: Episode,
+  episode: RoleEpisode,
 ): AtifTrajectory {
-  const { messages, turns, final_state, reward, penalty, score, success } = episode;
+  const { role, messages, turns, final_state, reward, penalty, score, success } = episode;
   const first = messages.findIndex(({ role }) => role === 'assistant');
   const before = first < 0 ? messages : messages.slice(0, first);
   const steps: Omit<AtifStep, 'step_id'>[] = before.map(({ role, content }) => ({
@@ -43,12 +47,13 @@ export function atifTrajectory(
   const isComplete = messages.filter(({ role }) => role === 'assistant').length === turns.length;
   turns.forEach((turn, i) => {
     const next = turns[i + 1]?.state ?? final_state;
-    steps.push(agentStep(episode, turn, (isComplete ? states[i]?.content : undefined) ?? next));
+    const observed = (isComplete ? states[i]?.content : undefined) ?? next;
+    steps.push(agentStep(episode, turn, role !== undefined && observed === '' ? undefined : observed));
   });
   const tokens = turns.reduce((sum, { span: [from, to] }) => sum + to - from, 0);
   return {
     schema_version: atifVersion,
-    session_id: `${manifest.id}/${episode.id}`,
+    session_id: `${manifest.id}/${episode.id}${role === undefined ? '' : `/${role}`}`,
     agent: {
       name: 'ragen-workbench',
       version: manifest.versions.ragen_workbench ?? 'unknown',
@@ -64,7 +69,7 @@ export function atifTrajectory(
   };
 }
 
-function agentStep({ tokens }: Episode, turn: EpisodeTurn, observed: string): Omit<AtifStep, 'step_id'> {
+function agentStep({ tokens }: Episode, turn: EpisodeTurn, observed: string | undefined): Omit<AtifStep, 'step_id'> {
   const { raw, thought, executed, parsed, reward, penalty, components, component_reward, finish } = turn;
   const [from, to] = turn.span;
   const ids = tokens.ids.slice(from, to);
@@ -74,7 +79,7 @@ function agentStep({ tokens }: Episode, turn: EpisodeTurn, observed: string): Om
     source: 'agent',
     message: raw,
     ...(thought !== null && { reasoning_content: thought }),
-    observation: { results: [{ content: observed }] },
+    ...(observed !== undefined && { observation: { results: [{ content: observed }] } }),
     metrics: {
       ...(ids.length > 0 && { prompt_tokens: from - start, completion_tokens: ids.length, completion_token_ids: ids }),
       ...(ids.length > 0 && logprobs.every(value => value !== null) && { logprobs }),

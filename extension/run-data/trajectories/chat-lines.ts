@@ -1,7 +1,8 @@
 // Episodes as lines of data sets: chats in OpenAI's messages format, supervised fine-tuning (SFT) and preference pairs
-// (DPO) in the conversational formats of TRL. Pure functions.
+// (DPO) in the conversational formats of TRL. Episodes with roles are given by role (role-episodes.ts). Pure functions.
 import type { Episode } from '../episode';
 import type { Manifest } from '../run-manifest';
+import type { RoleEpisode } from './role-episodes';
 
 export interface ChatMessage {
   readonly role: string;
@@ -15,15 +16,24 @@ export interface MessagesLine {
 }
 
 /** Returns the chat of an episode in OpenAI's messages format, with the facts of the episode under `metadata`. */
-export const messagesLine = (run: Pick<Manifest, 'id'>, episode: Episode): MessagesLine => ({
+export const messagesLine = (run: Pick<Manifest, 'id'>, episode: RoleEpisode): MessagesLine => ({
   messages: episode.messages,
   metadata: episodeFacts(run, episode),
 });
 
-/** Returns what identifies and rates an episode. */
-export function episodeFacts({ id: run }: Pick<Manifest, 'id'>, episode: Episode): Record<string, unknown> {
-  const { id, step, mode, tag, environment, seed, group_id, member, success, score, reward, penalty } = episode;
-  const facts = { run, episode: id, step, mode, tag, environment: environment.name, version: environment.version };
+/** Returns what identifies and rates an episode, or the part of it that one role played. */
+export function episodeFacts({ id: run }: Pick<Manifest, 'id'>, episode: RoleEpisode): Record<string, unknown> {
+  const { id, role, step, mode, tag, environment, seed, group_id, member, success, score, reward, penalty } = episode;
+  const facts = {
+    run,
+    episode: id,
+    ...(role !== undefined && { role }),
+    step,
+    mode,
+    tag,
+    environment: environment.name,
+    version: environment.version,
+  };
   const { component_reward, components } = episode;
   const scored = { ...(component_reward !== undefined && { component_reward }), ...(components && { components }) };
   return { ...facts, seed, group_id, member, success, score, reward, penalty, ...scored };
@@ -40,26 +50,26 @@ export interface PreferencePair {
 }
 
 export interface PairedEpisodes {
-  readonly pairs: readonly { pair: PreferencePair; best: Episode; worst: Episode }[];
+  readonly pairs: readonly { pair: PreferencePair; best: RoleEpisode; worst: RoleEpisode }[];
   /** Groups without a pair, by reason. */
   readonly skipped: { equalScores: number; single: number; otherPrompts: number };
 }
 
 /**
- * Pairs the episodes of each prompt group: the highest score against the lowest; of equal scores, the episode with the
+ * Pairs the episodes of each prompt group and role: the highest score against the lowest; of equal scores, the episode with the
  * fewest turns is the better one, and of equal turns the one with the lowest member. A pair begins at the first message
  * that differs: the messages before it are the prompt. Groups of one episode, of equal scores or of different prompts
  * give no pair.
  */
-export function pairedEpisodes(episodes: Iterable<Episode>): PairedEpisodes {
-  const groups = new Map<string, Episode[]>();
+export function pairedEpisodes(episodes: Iterable<RoleEpisode>): PairedEpisodes {
+  const groups = new Map<string, RoleEpisode[]>();
   for (const episode of episodes) {
-    const key = `${episode.mode} ${episode.step} ${episode.group_id}`;
+    const key = `${episode.mode} ${episode.step} ${episode.group_id} ${episode.role ?? ''}`;
     const group = groups.get(key);
     if (group) group.push(episode);
     else groups.set(key, [episode]);
   }
-  const pairs: { pair: PreferencePair; best: Episode; worst: Episode }[] = [];
+  const pairs: { pair: PreferencePair; best: RoleEpisode; worst: RoleEpisode }[] = [];
   const skipped = { equalScores: 0, single: 0, otherPrompts: 0 };
   for (const group of groups.values()) {
     const ranked = group.toSorted(

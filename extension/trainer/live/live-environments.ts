@@ -17,6 +17,7 @@ import type {
   environmentReloadSchema,
 } from '../../run-data/run-events';
 import type { RunConfig } from '../config/schema';
+import type { RoleSettings } from '../rewards/role-checks';
 import { coverageLines } from '../loop/coverage-lines';
 import { installation } from '../../node/installation';
 import type { Journal } from '../run/journal';
@@ -66,7 +67,7 @@ export class LiveEnvironments {
     readonly pool: EnvironmentProcessPool,
     private readonly specs: readonly EnvironmentSpec[],
     private loaded: readonly LoadedEnvironment[],
-    private readonly config: Pick<RunConfig, 'custom_envs' | 'workbench'>,
+    private readonly config: Pick<RunConfig, 'custom_envs' | 'workbench'> & RoleSettings,
     private readonly workspace: string,
     private readonly folder: RunFolder,
     private readonly journal: Journal,
@@ -76,7 +77,7 @@ export class LiveEnvironments {
 
   /** Like `openEnvironments`; also stores the code in the run's folder. */
   static async open(
-    config: Pick<RunConfig, 'custom_envs' | 'workbench'>,
+    config: Pick<RunConfig, 'custom_envs' | 'workbench'> & RoleSettings,
     tags: readonly string[],
     { workspace, folder, journal }: { workspace: string; folder: RunFolder; journal: Journal },
     signal?: AbortSignal,

@@ -28,6 +28,7 @@ import type { SeedState } from './group-layout';
 import { IdleGeneratorClock } from './idle-generator-clock';
 import { finishedEpisode, type RolloutBatch } from './rollout-batch';
 import { measureRollout } from './rollout-metrics';
+import { summaryProblem } from '../rewards/role-checks';
 import { deriveSeed } from './seeds';
 import { systemMessage } from './system-message';
 import { plainSyntax, type ToolSyntax } from '../../models/tokenizer/tool-syntax';
@@ -226,10 +227,7 @@ export class AgentProxy {
     }
     const { roles } = environment;
     if (!roles) return this.roleContext(entry);
-    if (this.protocolOf(tag).context_window_mode === 'single_turn')
-      throw new UserError(
-        `config: agent_proxy.context_window_mode is single_turn, but environment ${environment.name} has roles, whose contexts are chats: set it to full or limited_multi_turn`,
-      );
+    if (this.protocolOf(tag).context_window_mode === 'single_turn') throw new UserError(summaryProblem(environment));
     return new RolesContext(
       roles.map(({ name }) => name),
       role =>

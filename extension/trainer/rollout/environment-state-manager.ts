@@ -16,7 +16,7 @@ import { episodeSlots, SeedCounter, type EnvGroups, type EpisodeSlot, type SeedS
 import type { Judgement } from '../../run-data/judgement';
 import type { ObservedPictures } from './observed-pictures';
 import { rewardPlan, type RewardPlan } from '../rewards/reward-plan';
-import { creditRoles, type RoleState } from './role-credit';
+import { creditRoles, creditWaiting, type RoleState } from './role-credit';
 import { answered, earnedBy, stepRequest } from './scored-turns';
 import type { RewardSettings } from '../config/schema-rewards';
 import type { DescribedState } from '../rewards/state-judge';
@@ -392,6 +392,7 @@ function finishTurn(
     ...truth,
     finish,
   });
+  if (entry.roles) creditWaiting(entry.history.at(-1)!, entry.roles);
   entry.penalty += penalty;
   entry.manager_invalid_action = actions.length === 0;
   if (step?.error) fail(entry, step.error);

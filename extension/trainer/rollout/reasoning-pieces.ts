@@ -45,6 +45,6 @@ export function reasoningPieces(
       return reasoning.length > 0 ? [{ prompt, reasoning, turn, ...(shows && { shows }) }] : [];
     }),
   );
-  const first = turns[0]?.turn === 1 ? turns[0] : null;
+  const first = turns.find(({ turn }) => turn === 1) ?? null;
   return { first, turns, turnCount: turns.length, turnTotal: episode.turns.length };
 }

@@ -1,5 +1,6 @@
 // The returns of a batch by role, for everything that compares scores: normalisation, the rollout filter, groups of
 // samples. Pure. A return is compared with those of the same role in the same group.
+import { mostRoles } from '../../protocol/environment-message-bounds';
 import type { RolloutEpisode } from './rollout-batch';
 
 /** One return of an episode: that of a role or, without roles, that of the episode. */
@@ -13,9 +14,6 @@ export interface EpisodeReturn {
   score: number;
   success: boolean;
 }
-
-/** Maximum number of roles; `roleId` depends on it. */
-const mostRoles = 16;
 
 /**
  * Returns an id for a role of a group or of an episode: for the first role and without roles, the given id (at least

@@ -34,7 +34,7 @@ export interface RolloutEpisode {
   context_reason?: string;
   /** True if some prompts show fewer turns than the window allows, because of `max_model_len`. */
   context_shortened: boolean;
-  /** Sum of the turn rewards. */
+  /** Sum of the turn rewards, and of the rewards of roles that had no turn. */
   reward: number;
   /** Sum of the format penalties. */
   penalty: number;
@@ -120,12 +120,8 @@ export function finishedEpisode(
   entry: EpisodeEntry,
   context: Pick<PlayedContext, 'messages' | 'shortened' | 'samples'>,
 ): RolloutEpisode {
-  for (const [role, state] of Object.entries(entry.roles ?? {})) {
-    const first = entry.history.find(turn => turn.role === role);
-    if (first) first.reward += state.waiting;
-    state.waiting = 0;
-  }
-  const reward = entry.history.reduce((sum, turn) => sum + turn.reward, 0);
+  const unplayed = Object.values(entry.roles ?? {}).reduce((sum, { waiting }) => sum + waiting, 0);
+  const reward = entry.history.reduce((sum, turn) => sum + turn.reward, unplayed);
   const raw = entry.history.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');
   const earned = componentRewards(entry);
   return {

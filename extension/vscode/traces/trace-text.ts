@@ -54,7 +54,7 @@ export interface Trace {
   tokens: PlacedToken[];
   header: Span;
   prompt: Span | null;
-  /** The system message in the prompt. */
+  /** The system message in the prompt; with roles, all system messages. */
   system: Span | null;
   turns: TracedTurn[];
   end: Span;
@@ -73,20 +73,27 @@ export const shortId = (id: string): string => /g\d+-m\d+.*$/.exec(id)?.[0] ?? i
 export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null): Trace {
   const writer = new Writer();
   const header = writer.section(() => writeHeader(writer, episode, run));
-  const system = episode.messages.find(({ role }) => role === 'system');
+  const instructions = systemMessages(episode);
   let message: Span | null = null;
-  const prompt = system
-    ? writer.section(() => {
-        writer.line('');
-        writer.line('## Prompt');
-        message = writer.block(shown(system.content));
-      })
-    : null;
+  const prompt =
+    instructions.length > 0
+      ? writer.section(() => {
+          writer.line('');
+          writer.line('## Prompt');
+          message = writer.section(() => {
+            for (const { name, content } of instructions) {
+              if (name !== undefined) writer.line(`### ${name}`);
+              writer.block(shown(content));
+            }
+          });
+        })
+      : null;
   const tokens: PlacedToken[] = [];
   const unspelled: number[] = [];
-  let running = 0;
+  const returns = new Map<string | undefined, number>();
   const turns = episode.turns.map((turn, i) => {
-    running += turn.reward;
+    const running = (returns.get(turn.role) ?? 0) + turn.reward;
+    returns.set(turn.role, running);
     const spelled = bytes && spelledAnswer(episode, turn, bytes);
     if (!spelled) unspelled.push(turn.turn);
     const traced = writeTurn(writer, episode, i, running, spelled);
@@ -108,6 +115,16 @@ export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null)
   });
   return { text: writer.text, episode, tokens, header, prompt, system: message, turns, end, finalState, unspelled };
 }
+
+/** Returns the first system message or, with roles, the first one of each role. */
+function systemMessages({ messages, roles }: Episode): Episode['messages'] {
+  const found = messages.filter(({ role }) => role === 'system');
+  return roles ? found.filter(({ name }, i) => found.findIndex(other => other.name === name) === i) : found.slice(0, 1);
+}
+
+/** Formats a return; with roles, it is that of a role. */
+const returnText = (reward: number, role?: string): string =>
+  `return${role === undefined ? '' : ` of ${role}`} ${formatSigned(reward)}`;
 
 /** Returns the mean advantage of a turn's sampled tokens; null if the turn was not trained on. */
 function turnAdvantage({ tokens }: Episode, { span: [from, to] }: EpisodeTurn): number | null {
@@ -137,7 +154,7 @@ interface SpelledAnswer {
 
 function writeHeader(writer: Writer, episode: Episode, run: string): void {
   const { step, mode, group_id, member, tag, seed, environment, turns, tokens } = episode;
-  const { success, score, reward, penalty, component_reward, advantage } = episode;
+  const { success, score, reward, penalty, component_reward, advantage, roles } = episode;
   const sampled = tokens.mask.reduce<number>((sum, bit) => sum + bit, 0);
   const line = (...parts: string[]) => writer.line(shown(parts.join(' · ')));
   const actions = turns.reduce((sum, { executed }) => sum + executed.length, 0);
@@ -153,7 +170,7 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
   line(
     successLabel(success),
     `score ${formatSigned(score)}`,
-    `return ${formatSigned(reward)}`,
+    ...(roles ? Object.entries(roles).map(([role, own]) => returnText(own.reward, role)) : [returnText(reward)]),
     `penalty ${formatSigned(penalty)}`,
     ...(component_reward === undefined ? [] : [`components ${formatSigned(component_reward)}`]),
     `advantage ${advantage === null ? '–' : formatSigned(advantage)}`,
@@ -191,7 +208,7 @@ function writeTurn(
     `reward ${formatSigned(turn.reward)}`,
     ...(turn.penalty === 0 ? [] : [`penalty ${formatSigned(turn.penalty)}`]),
     ...(turn.component_reward === undefined ? [] : [`components ${formatSigned(turn.component_reward)}`]),
-    `return ${formatSigned(running)}`,
+    returnText(running, turn.role),
     ...(advantage === null ? [] : [`advantage ${formatSigned(advantage)}`]),
   ].join(' · ');
   const raw = shown(turn.raw);
@@ -200,7 +217,8 @@ function writeTurn(
   let [stateSection, answerSection, outcomeSection] = [heading, heading, heading];
   writer.line('');
   const extent = writer.section(() => {
-    heading = writer.block(`## Turn ${turn.turn} · reward ${formatSigned(turn.reward)}`);
+    const player = turn.role === undefined ? '' : ` · ${turn.role}`;
+    heading = writer.block(`## Turn ${turn.turn}${player} · reward ${formatSigned(turn.reward)}`);
     stateSection = writer.section(() => {
       const left = turn.actions_left === null ? '' : ` · ${counted(turn.actions_left, 'action')} left`;
       writer.line(`### State${left}`);

@@ -4,6 +4,7 @@ import { episodeSchema, type Episode } from '../../../extension/run-data/episode
 import { manifestSchema } from '../../../extension/run-data/run-manifest';
 import { atifTrajectory } from '../../../extension/run-data/trajectories/atif';
 import { messagesLine, pairedEpisodes, sftLine } from '../../../extension/run-data/trajectories/chat-lines';
+import { roleEpisodes } from '../../../extension/run-data/trajectories/role-episodes';
 import { storedFiles } from '../../e2e/fixtures/stored-run.mjs';
 
 const files = storedFiles('lake-run');
@@ -122,5 +123,74 @@ describe('ATIF', () => {
     const found = atifTrajectory(manifest, api);
     expect(found.final_metrics).not.toHaveProperty('total_completion_tokens');
     expect(found.steps.at(-1)?.metrics).not.toHaveProperty('completion_token_ids');
+  });
+});
+
+describe('episodes with roles', () => {
+  const [template] = long.turns;
+  /** A game in which white answers twice and black once; each answer is one token in the sample of its role. */
+  const game = (member: number, white: number, answer: string): Episode => {
+    const say = (name: string, role: string, content: string) => ({ role, content, name });
+    const own = { turns: 1, penalty: 0, success: false };
+    const turn = (number: number, role: string, at: number, raw: string) => ({
+      ...template,
+      ...{ turn: number, role, raw, state: `state ${number}`, span: [at, at + 1] as [number, number] },
+    });
+    return {
+      ...long,
+      ...{ id: `m${member}`, member, group_id: 0, score: 0, reward: 0, final_state: 'mate' },
+      roles: {
+        white: { ...own, turns: 2, reward: white, score: white, success: white > 0 },
+        black: { ...own, reward: -white, score: -white },
+      },
+      messages: [
+        ...[say('white', 'system', 'play white'), say('white', 'user', 'state 1'), say('white', 'assistant', answer)],
+        ...[say('black', 'system', 'play black'), say('black', 'user', 'state 2'), say('black', 'assistant', 'b')],
+        ...[say('white', 'user', 'state 3'), say('white', 'assistant', 'c')],
+      ],
+      turns: [turn(1, 'white', 1, answer), turn(2, 'black', 6, 'b'), turn(3, 'white', 3, 'c')],
+      tokens: {
+        ids: [10, 11, 12, 13, 14, 20, 21],
+        mask: [0, 1, 0, 1, 0, 0, 1],
+        logprobs: [null, -1, null, -2, null, null, -3],
+        starts: [0, 5],
+      },
+    };
+  };
+  const [white, black] = roleEpisodes(game(0, 1, 'a'));
+
+  it('are one chat per role, with the return of the role and no word of the other', () => {
+    const { messages, metadata } = messagesLine(manifest, white);
+    expect(messages.map(({ content }) => content)).toEqual(['play white', 'state 1', 'a', 'state 3', 'c']);
+    expect(metadata).toMatchObject({ episode: 'm0', role: 'white', score: 1, success: true });
+    expect(sftLine(black)).toEqual({
+      messages: [
+        { role: 'system', content: 'play black' },
+        { role: 'user', content: 'state 2' },
+        { role: 'assistant', content: 'b' },
+      ],
+    });
+    expect(roleEpisodes(long)).toEqual([long]);
+  });
+
+  it('give pairs of the same role', () => {
+    const { pairs } = pairedEpisodes([game(0, 1, 'a'), game(1, -1, 'x')].flatMap(roleEpisodes));
+    expect(pairs.map(({ best, worst, pair }) => [best.role, best.id, worst.id, pair.chosen[0].content])).toEqual([
+      ['white', 'm0', 'm1', 'a'],
+    ]);
+  });
+
+  it('give one trajectory per role, with the tokens of its samples', () => {
+    const found = atifTrajectory(manifest, black);
+    expect(found.session_id).toBe(`${manifest.id}/m0/black`);
+    expect(found.steps.map(({ source, message }) => [source, message])).toEqual([
+      ['system', 'play black'],
+      ['user', 'state 2'],
+      ['agent', 'b'],
+    ]);
+    expect(found.steps[2].metrics).toMatchObject({ prompt_tokens: 1, completion_token_ids: [21], logprobs: [-3] });
+    expect(found.steps[2].observation).toBeUndefined(); // the state after the last turn of black is for white
+    expect(atifTrajectory(manifest, white).steps.at(-1)!.observation).toEqual({ results: [{ content: 'mate' }] });
+    expect([black.tokens.ids, black.turns[0].span, white.tokens.ids.length]).toEqual([[20, 21], [1, 2], 5]);
   });
 });

@@ -24,6 +24,14 @@ afterAll(() => serving.stop());
 
 type Json = Record<string, unknown>;
 
+it('an environment with roles is refused, because a session has one player', async () => {
+  const { sessions } = await serving.serve([builtIn('nim')]);
+  await expect(sessions.environment('nim')).rejects.toMatchObject({
+    status: 500,
+    message: 'environment nim has roles, and a session has one player: serve an environment without roles',
+  });
+});
+
 describe('OpenEnv over plain HTTP', () => {
   it('separates episodes by their ids; requests without an id share one episode', async () => {
     const first = await request(url, '/reset', { seed: 5, episode_id: 'a' });

@@ -47,6 +47,26 @@ export default defineEnvironment({
 });
 `;
 
+/** Two roles in turns, each with an action of its own. */
+const race = `import { z } from 'zod';
+import { defineEnvironment } from 'ragen-workbench/api';
+export default defineEnvironment({
+  name: 'race',
+  config: z.object({}),
+  actions: { 1: 'One', 2: 'Two' },
+  instruction: 'Count.',
+  roles: { odd: {}, even: {} },
+  create() {
+    let said = 0;
+    const turn = () => (said % 2 === 0 ? { role: 'odd', actions: { 1: 'One' } } : { role: 'even', actions: { 2: 'Two' } });
+    return {
+      reset: () => ((said = 0), { observation: 'said 0', ...turn() }),
+      step: () => (said++, { observation: 'said ' + said, reward: 1, terminated: said === 3, truncated: false, info: {}, ...turn() }),
+    };
+  },
+});
+`;
+
 function start(args: readonly string[]): ChildProcess {
   return spawn(process.execPath, [join(root, 'dist/cli.cjs'), 'env', ...args], { cwd: workspace });
 }
@@ -99,6 +119,18 @@ describe('play --input', () => {
     expect(malformed).toEqual(sentence(/^\[7\]\.seed is missing: give/));
     expect(broken).toEqual(sentence(/cracked\.ts:\d+\) threw "no way back" in step\(Take\) at seed 1/));
     expect(own).toEqual({ observation: 'count 2', steps: [] });
+  });
+
+  test('reads each action by the names of the role whose turn it is', async () => {
+    write('race.ts', race);
+    const [played, wrong] = await play([
+      { env: 'race.ts', seed: 1, actions: ['One', 'Two', 'One'] },
+      { env: 'race.ts', seed: 1, actions: ['One', 'One'] },
+    ]);
+    expect(played).toMatchObject({ role: 'odd', steps: [{ role: 'even' }, { role: 'odd' }, { terminated: true }] });
+    expect(wrong).toEqual({
+      error: expect.stringMatching(/^\[1\]\.actions: "One" is not an action .*: use one of Two \(2\)/) as string,
+    });
   });
 
   test('plays hundreds of cases in one process', async () => {
@@ -181,6 +213,18 @@ describe('play --stdio', () => {
       steps: [],
       first: { observation: 'count 2' },
     });
+    expect(await close()).toBe(0);
+  });
+
+  test('shows the role whose turn is next and its actions, also after an undo', async () => {
+    write('race.ts', race);
+    const { first, ask, close } = await open(['race.ts', '--seed', '1']);
+    expect(first.session).toMatchObject({ first: { role: 'odd' }, actions: [{ id: 1, name: 'One' }] });
+    const second = await ask({ do: 'act', action: 'One' });
+    expect(second.session).toMatchObject({ steps: [{ name: 'One', role: 'even' }], actions: [{ id: 2, name: 'Two' }] });
+    await ask({ do: 'act', action: 'Two' });
+    const undone = await ask({ do: 'undo' });
+    expect(undone.session).toMatchObject({ steps: [{ role: 'even' }], actions: [{ id: 2, name: 'Two' }] });
     expect(await close()).toBe(0);
   });
 

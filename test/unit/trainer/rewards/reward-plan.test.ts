@@ -64,12 +64,12 @@ describe('components that do not fit the code', () => {
     expect(() => requireComponents([same], { custom_envs })).toThrow(sentence);
     expect(() => requireComponents([scored], { custom_envs })).not.toThrow();
     const prepared = { tag: 'Corridor', files: ['/a.ts'], environment: same };
-    expect(withComponentCheck(prepared, { custom_envs })).toEqual({
+    expect(withComponentCheck(prepared, { custom_envs } as never)).toEqual({
       tag: 'Corridor',
       files: ['/a.ts'],
       problems: [{ file: same.source, line: 1, column: 1, message: sentence, kind: 'load' }],
     });
     const fitting = { ...prepared, environment: scored };
-    expect(withComponentCheck(fitting, { custom_envs })).toBe(fitting);
+    expect(withComponentCheck(fitting, { custom_envs } as never)).toBe(fitting);
   });
 });

@@ -2,6 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { AgentProxy } from '../../../../extension/trainer/rollout/agent-proxy';
 import { reasoningPieces } from '../../../../extension/trainer/rollout/reasoning-pieces';
+import { partial } from '../../../support/partial';
+import type { PlayedTurn } from '../../../../extension/trainer/rollout/rollout-batch';
+import type { RolloutSample } from '../../../../extension/trainer/rollout/rollout-sample';
 import {
   characterTokenizer,
   corridor,
@@ -52,6 +55,15 @@ describe('reasoning pieces', () => {
     const answers = [well('one'), well('two'), well('three')];
     const { turns, asked } = await pieces(answers, { context_window_mode: 'single_turn', max_context_window: 2 });
     expect(turns.map(({ prompt }) => prompt)).toEqual(asked);
+  });
+
+  it('find the first turn also in the sample of a role that is declared second', () => {
+    const turn = (raw: string) => partial<PlayedTurn>({ raw: `<think>${raw}` });
+    const sample = (number: number) =>
+      partial<RolloutSample>({ ids: Int32Array.of(number, 9), turns: [{ turn: number, span: [1, 2] }] });
+    const episode = { turns: [turn(well('one')), turn(well('two'))], samples: [sample(2), sample(1)] };
+    const { first } = reasoningPieces(episode, encodeText);
+    expect([first?.turn, showIds(first!.reasoning), first!.prompt]).toEqual([1, 'one', [1]]);
   });
 
   it('are empty without thinking', async () => {

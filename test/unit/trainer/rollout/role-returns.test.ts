@@ -6,8 +6,10 @@ import { builtInEstimators } from '../../../../extension/trainer/loop/built-in-e
 import { advantageBatch, estimatorSettings, tokenAdvantages } from '../../../../extension/trainer/loop/advantage-batch';
 import { normalizedScores } from '../../../../extension/trainer/loop/rollout-collection';
 import { batchSamples, tokenRewards } from '../../../../extension/trainer/loop/training-batch';
+import type { LoadedEnvironment } from '../../../../extension/protocol/environment-link';
+import { withComponentCheck } from '../../../../extension/trainer/rewards/component-check';
 import { requireRoleSettings } from '../../../../extension/trainer/rewards/role-checks';
-import { creditRoles, roleReturns } from '../../../../extension/trainer/rollout/role-credit';
+import { creditRoles, creditWaiting, roleReturns } from '../../../../extension/trainer/rollout/role-credit';
 import { returnsOf, scoresByRole } from '../../../../extension/trainer/rollout/role-returns';
 import type { PlayedTurn, RolloutEpisode } from '../../../../extension/trainer/rollout/rollout-batch';
 import { partial } from '../../../support/partial';
@@ -29,6 +31,18 @@ describe('the credit of a step', () => {
     expect(turns.map(({ reward }) => reward)).toEqual([0, -1.5, 1]);
     expect(states.white.success).toBe(true);
     expect(states.judge.waiting).toBe(0.25);
+    const first = turn(4, 'judge', 1);
+    creditWaiting(first, states);
+    creditRoles([...turns, first], states, [{ judge: { reward: 0.5 } }]);
+    expect([first.reward, states.judge.waiting]).toEqual([1.75, 0]);
+  });
+
+  test('is part of the return of a role that never plays', () => {
+    const states = { white: { success: false, waiting: 0 }, black: { success: true, waiting: 2 } };
+    expect(roleReturns(states, [turn(1, 'white', 1)])).toMatchObject({
+      white: { turns: 1, reward: 1, score: 1 },
+      black: { turns: 0, reward: 2, score: 2 },
+    });
   });
 
   test('sums to the return of a role, with its penalties, its components and those of the episode', () => {
@@ -125,10 +139,19 @@ test('a role without a turn has no return to compare', () => {
 
 test.each([
   ['algorithm.adv_estimator=remax', /adv_estimator is remax, but the environment Bandit has roles .*: set it to grpo/],
+  [
+    'agent_proxy.context_window_mode=single_turn',
+    /is single_turn, but environment bandit has roles, .*: set it to full/,
+  ],
   ['workbench.trajectory_filter.strategy=top', /strategy is top, but .* the filter ranks episodes: set it to none/],
-])('%s is refused in one sentence', (override, message) => {
+])('%s is refused in one sentence, also in an edit', (override, message) => {
   const { config } = load('base', override, 'es_manager.train.env_configs.tags=[Bandit]');
-  const loaded = [{ tag: 'Bandit', roles: [{ name: 'white' }] }];
+  const plain = partial<LoadedEnvironment>({ tag: 'Bandit', name: 'bandit', source: '/bandit.ts' });
+  const loaded = [{ ...plain, roles: [{ name: 'white' }] }];
   expect(() => requireRoleSettings(loaded, config)).toThrow(message);
-  expect(() => requireRoleSettings([{ tag: 'Bandit' }], config)).not.toThrow();
+  expect(() => requireRoleSettings([plain], config)).not.toThrow();
+  const prepared = { tag: 'Bandit', files: ['/bandit.ts'], environment: loaded[0] };
+  expect(withComponentCheck(prepared, config)).toMatchObject({
+    problems: [{ message: expect.stringMatching(message) as string }],
+  });
 });

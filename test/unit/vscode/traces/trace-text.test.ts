@@ -38,6 +38,26 @@ describe('an episode’s document', () => {
     expect(text(trace, trace.finalState)).toBe(episode.final_state);
   });
 
+  it('names the roles of turns and of returns', () => {
+    const [first, second] = episode.turns;
+    const own = { turns: 1, penalty: 0, success: false };
+    const system = (name: string) => ({ role: 'system', content: `play ${name}`, name });
+    const game = {
+      ...episode,
+      messages: [system('white'), system('black')],
+      roles: { white: { ...own, reward: 0, score: 0 }, black: { ...own, reward: 1, score: 1 } },
+      turns: [
+        { ...first, role: 'white' },
+        { ...second, role: 'black' },
+      ],
+    };
+    const traced = traceOf(game, 'lake', bytes);
+    expect(text(traced, traced.header)).toContain(' · return of white 0 · return of black +1 · ');
+    expect(text(traced, traced.prompt!)).toBe('\n## Prompt\n### white\nplay white\n### black\nplay black');
+    expect(text(traced, traced.turns[1].heading)).toBe('## Turn 2 · black · reward +1');
+    expect(text(traced, traced.turns[1].rewardLine)).toContain('return of black +1');
+  });
+
   it('has the reward components of turns and of the episode', () => {
     const [first, second] = episode.turns;
     const scored = { ...second, components: { brevity: 0.5, tone: -1 }, component_reward: 0.25 };
