@@ -17,7 +17,7 @@ import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
 import { headIndex } from './graphs/head-index';
 import { packPass } from './graphs/packing';
-import { featuresInput, pictureFeeds } from './graphs/picture-feeds';
+import { featureFeeds, pictureFeeds } from './graphs/picture-feeds';
 import { passCosts, planPasses } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
 import type { Network } from './graphs/policy-graphs';
@@ -89,19 +89,18 @@ export class CrossScoring {
         prefixGraph,
         passSize(packed.feeds, config),
       );
+      const shown = packed.pictures ? pictureFeeds(packed.pictures, config) : {};
       const read = await session.run({
         ...this.bank.feeds(),
         ...packed.feeds,
-        ...(packed.pictures && {
-          ...pictureFeeds(packed.pictures, config),
-          [featuresInput]: pictures!.features,
-        }),
+        ...shown,
+        ...featureFeeds(shown, pictures?.features),
         ends: indices(ends),
       });
       for (const [k, column] of packed.members.entries()) {
-        const { ids, pictures: shown } = samples[column];
+        const { ids, pictures: own } = samples[column];
         const { length } = ids;
-        const next = shown ? maximum([...shown.positions]) + 1 : length;
+        const next = own ? maximum([...own.positions]) + 1 : length;
         const prefix = prefixFeeds(read, k, length, position => packed.at(k, position), config);
         for (const { part, ...feeds } of parts) {
           units.next(done++, total);

@@ -12,7 +12,7 @@ import type { SessionOptions, Tensor } from '../engine/session/session';
 import { unwatched } from '../engine/work-units';
 import type { WorkUnits } from '../engine/work-units';
 import { chunkFeeds, scalarFeeds } from './graphs/batch-feeds';
-import { featuresInput } from './graphs/picture-feeds';
+import { featureFeeds, featuresInput } from './graphs/picture-feeds';
 import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
 import type { PassSize } from './graphs/packed-sessions';
@@ -107,7 +107,7 @@ export class Policy {
       const { logprob, entropy, squares } = await session.run({
         ...this.bank.feeds(),
         ...feeds,
-        ...(images && { [featuresInput]: images.values }),
+        ...featureFeeds(feeds, images?.values),
         ...chunkFeeds(count, chunks),
         ...scalarFeeds({ inverse_temperature: 1 / temperature }),
       });
@@ -151,7 +151,7 @@ export class Policy {
       const found = await session.run({
         ...this.bank.feeds(),
         ...feeds,
-        ...(images && { [featuresInput]: images.values }),
+        ...featureFeeds(feeds, images?.values),
         ...chunkFeeds(tokens, chunks),
         ...scalarFeeds({ inverse_temperature: 1 / temperature }),
       });
@@ -238,7 +238,7 @@ export class Policy {
         ...chunkFeeds(count, chunks),
         ...dropoutFeeds(this.network, packed, noise),
         ...scalars,
-        ...(images && { [featuresInput]: images.values }),
+        ...imageFeeds(feeds, images),
         old_logprob: gather(s => s.old_logprobs),
         ...(usesSequenceRatios(terms.mode) && { memberships: memberships() }),
         ...(selectsTokens(terms.mode) && { selected: gather(s => s.selected!) }),
@@ -326,7 +326,7 @@ export class Policy {
       ...this.bank.feeds(),
       ...feeds,
       ...chunkFeeds(count, chunks),
-      ...(images && { [featuresInput]: images.values }),
+      ...imageFeeds(feeds, images),
       ...dropoutFeeds(this.network, tokens, noise),
       ...scalarFeeds({ inverse_temperature: 1 }),
       weight: float32(new Float32Array(count).fill(weight), [count]),
@@ -341,6 +341,13 @@ export class Policy {
 /** Whether a pass that shows pictures computes the gradient of their features. */
 const picturesOf = (images: ImageFeatures | undefined): PackedShape['pictures'] =>
   images?.backward ? 'trained' : 'shown';
+
+/** Returns the features for an update: all of the call if their gradient is computed, else those that the pass shows. */
+const imageFeeds = (
+  feeds: Readonly<Record<string, Tensor>>,
+  images: ImageFeatures | undefined,
+): Record<string, Tensor> =>
+  images?.backward ? { [featuresInput]: images.values } : featureFeeds(feeds, images?.values);
 
 /** Returns zeros for the gradient of the features; undefined if the encoder is not trained. */
 const featureGradient = (images: ImageFeatures | undefined): Float32Array | undefined =>

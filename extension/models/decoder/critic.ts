@@ -25,7 +25,7 @@ import { parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { DecoderParameters } from './decoder-parameters';
 import { PackedSessions, passSize } from '../graphs/packed-sessions';
-import { featuresInput } from '../graphs/picture-feeds';
+import { featureFeeds } from '../graphs/picture-feeds';
 import { passCosts, planPasses } from '../graphs/pass-plan';
 import type { Sample } from '../graphs/pass-plan';
 import type { ParameterBank } from '../weights/parameter-bank';
@@ -91,7 +91,7 @@ export class Critic {
       const { values } = await session.run({
         ...this.bank.feeds(),
         ...feeds,
-        ...(images && { [featuresInput]: images.values }),
+        ...featureFeeds(feeds, images?.values),
       });
       scatter(values.data as Float32Array, found);
     }
@@ -123,7 +123,7 @@ export class Critic {
       const result = await session.run({
         ...this.bank.feeds(),
         ...feeds,
-        ...(images && { [featuresInput]: images.values }),
+        ...featureFeeds(feeds, images?.values),
         ...scalarFeeds({ clip_value: cliprange_value }),
         old_value: gather(s => s.old_values),
         return: gather(s => s.returns),

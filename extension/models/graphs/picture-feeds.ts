@@ -12,6 +12,8 @@ import type { RotaryShape } from '../decoder/rotary-frequencies';
 
 /** Name of the graph input with the image features, [features, hidden · (1 + deepFeatures)]. */
 export const featuresInput = 'features';
+const indicesInput = 'feature_indices';
+const shownInput = 'feature_shown';
 
 /** Declares the inputs of tokens that show image features; `tokens` is the symbol of the packed tokens. */
 export function pictureInputs(g: Graph, c: DecoderConfig): PictureInputs {
@@ -19,8 +21,8 @@ export function pictureInputs(g: Graph, c: DecoderConfig): PictureInputs {
   const [cos, sin] = [perToken('rotary_cos', c.headSize / 2), perToken('rotary_sin', c.headSize / 2)];
   return {
     features: g.input(featuresInput, 'float32', ['features', c.hiddenSize * (1 + (c.deepFeatures ?? 0))]),
-    indices: g.input('feature_indices', 'int64', ['tokens']),
-    shown: perToken('feature_shown', 1),
+    indices: g.input(indicesInput, 'int64', ['tokens']),
+    shown: perToken(shownInput, 1),
     rotation: { cos, sin, sinNegated: neg(g, sin) },
   };
 }
@@ -32,13 +34,41 @@ export function pictureFeeds({ features, positions }: ShownFeatures, shape: Rota
   return {
     rotary_cos: float32(cos, [n, shape.headSize / 2]),
     rotary_sin: float32(sin, [n, shape.headSize / 2]),
-    feature_indices: int64(
+    [indicesInput]: int64(
       BigInt64Array.from(features, index => BigInt(Math.max(0, index))),
       [n],
     ),
-    feature_shown: float32(
+    [shownInput]: float32(
       Float32Array.from(features, index => Number(index >= 0)),
       [n, 1],
     ),
+  };
+}
+
+/**
+ * Returns the features that the tokens of a pass show, and their indices; nothing if the pass shows none.
+ * @param feeds those of `pictureFeeds`, with indices into `values`
+ * @param values features of all pictures of the call, [features, width], on the host
+ */
+export function featureFeeds(
+  { [indicesInput]: indices, [shownInput]: shown }: Readonly<Record<string, Tensor | undefined>>,
+  values: Tensor | undefined,
+): Record<string, Tensor> {
+  if (!values || !indices || !shown) return {};
+  const all = values.data as Float32Array;
+  const [given, isShown] = [indices.data as BigInt64Array, shown.data as Float32Array];
+  const width = values.dims[1];
+  const rows = new Map<number, number>(); // by index into `values`
+  const own = given.map((index, t) => {
+    if (isShown[t] === 0) return 0n;
+    const row = rows.get(Number(index)) ?? rows.size;
+    rows.set(Number(index), row);
+    return BigInt(row);
+  });
+  const matrix = new Float32Array(Math.max(1, rows.size) * width);
+  for (const [index, row] of rows) matrix.set(all.subarray(index * width, (index + 1) * width), row * width);
+  return {
+    [indicesInput]: int64(own, [own.length]),
+    [featuresInput]: float32(matrix, [matrix.length / width, width]),
   };
 }
