@@ -7,6 +7,7 @@ import type { RunConfig } from './schema';
 import type { JudgeSettings } from './schema-rewards';
 import { didYouMean } from '../../common/suggest';
 import { batchRules, advantageRules, maskRules, filterRules } from './algorithm-checks';
+import { tagProtocol } from '../rollout/turn-protocol';
 import { distillationRules } from './distillation-checks';
 import { descriptionRules } from './description-checks';
 import { pluginPathRules } from './plugin-checks';
@@ -131,7 +132,8 @@ function judgeRules(
   return [{ key: `${at}.max_cost`, sentence }];
 }
 
-function contextRules({ agent_proxy, workbench, rollout_manager }: RunConfig): BrokenRule[] {
+function contextRules(config: RunConfig): BrokenRule[] {
+  const { agent_proxy, workbench, rollout_manager } = config;
   const broken: BrokenRule[] = [];
   if (agent_proxy.max_context_window === 0) {
     const sentence = 'is 0, but the window includes the current turn: use 1 or more, or -1 for all turns';
@@ -147,7 +149,8 @@ function contextRules({ agent_proxy, workbench, rollout_manager }: RunConfig): B
     'context_window_mode is single_turn, whose prompts summarise earlier turns as text',
     'use full or limited_multi_turn',
   );
-  needs(!agent_proxy.enable_think, 'enable_think is false, so responses have no thought', 'set it to true');
+  const thoughtless = noThoughts(config);
+  if (thoughtless) needs(true, `${thoughtless.cause}, so responses have no thought`, thoughtless.remedy);
   needs(
     !rollout_manager.use_loss_mask,
     'enable_response_mask is false, so the loss would cover earlier responses with tokens left out',
@@ -155,6 +158,15 @@ function contextRules({ agent_proxy, workbench, rollout_manager }: RunConfig): B
   );
   needs(workbench.compat === 'ragen', 'workbench.compat is ragen, which has no such masks', 'set compat to corrected');
   return broken;
+}
+
+/** Returns why the responses of all tags have no thought; null if those of a tag have one. */
+function noThoughts({ agent_proxy, custom_envs, es_manager }: RunConfig): { cause: string; remedy: string } | null {
+  const tags = [...es_manager.train.env_configs.tags, ...es_manager.val.env_configs.tags];
+  if (tags.some(tag => tagProtocol(agent_proxy, custom_envs[tag]).enable_think)) return null;
+  const formatted = tags.find(tag => custom_envs[tag]?.prompt_format);
+  if (formatted === undefined) return { cause: 'enable_think is false', remedy: 'set it to true' };
+  return { cause: `custom_envs.${formatted}.prompt_format is no_think`, remedy: 'choose free_think' };
 }
 
 function courseRules({ trainer }: RunConfig): BrokenRule[] {

@@ -9,17 +9,22 @@ import { promptInformation } from '../diagnostics/prompt-information';
 import { thoughtRepetition } from '../diagnostics/thought-repetition';
 import type { Journal } from '../run/journal';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { tagProtocol } from '../rollout/turn-protocol';
 
 /**
  * Returns the metrics that need only the texts of a rollout: repetition of thoughts, how much first thoughts depend on
- * their prompt, share of responses without a valid action and, with `enable_think`, share of responses with a thought.
+ * their prompt, share of responses without a valid action and, for the tags whose responses begin with a thought, the
+ * share of responses with a thought.
  */
 export function textMetrics(
-  episodes: readonly Pick<RolloutEpisode, 'turns' | 'group_id'>[],
-  { enable_think }: Pick<RunConfig['agent_proxy'], 'enable_think'>,
+  episodes: readonly Pick<RolloutEpisode, 'turns' | 'group_id' | 'tag'>[],
+  { agent_proxy, custom_envs }: Pick<RunConfig, 'agent_proxy' | 'custom_envs'>,
 ): Record<string, number> {
   const turns = episodes.flatMap(episode => episode.turns);
-  const thoughts = turns.flatMap(({ thought }) => (thought === null || thought.trim() === '' ? [] : [thought]));
+  const thinking = episodes
+    .filter(({ tag }) => tagProtocol(agent_proxy, custom_envs[tag]).enable_think)
+    .flatMap(episode => episode.turns);
+  const thoughts = thoughtsOf(turns);
   const firstThoughts = episodes.flatMap(({ turns: [first], group_id: prompt }) =>
     first?.thought ? [{ prompt, thought: first.thought }] : [],
   );
@@ -28,10 +33,13 @@ export function textMetrics(
     ...promptInformation(firstThoughts),
     ...(turns.length > 0 && {
       'rollout/invalid_answer_rate': turns.filter(({ executed }) => executed.length === 0).length / turns.length,
-      ...(enable_think && { 'thoughts/rate': thoughts.length / turns.length }),
     }),
+    ...(thinking.length > 0 && { 'thoughts/rate': thoughtsOf(thinking).length / thinking.length }),
   };
 }
+
+const thoughtsOf = (turns: readonly Pick<RolloutEpisode['turns'][number], 'thought'>[]): string[] =>
+  turns.flatMap(({ thought }) => (thought === null || thought.trim() === '' ? [] : [thought]));
 
 /**
  * Checks the metrics of a finished step and writes each new alarm as an event. Returns the alarm state after the step.

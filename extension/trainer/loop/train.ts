@@ -160,7 +160,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   // filter dropped.
   const diagnosis = await diagnoseCollapse(run, state.collapse, rollout.trainable, step, clock);
   state.collapse = diagnosis.state;
-  Object.assign(metrics, diagnosis.metrics, textMetrics(rollout.trainable, config.agent_proxy));
+  Object.assign(metrics, diagnosis.metrics, textMetrics(rollout.trainable, config));
   const measuring = gradientsDue(config, step);
   if (measuring)
     Object.assign(metrics, await clock.time('gradient_analysis', () => measureGradients(run, state, rollout)));

@@ -344,6 +344,15 @@ describe('rules between keys', () => {
       ['workbench.context_mask=unsure_thoughts', 'agent_proxy.enable_think=false'],
       'config: workbench.context_mask is "unsure_thoughts", but enable_think is false, so responses have no thought: set it to true',
     ],
+    [
+      [
+        'workbench.context_mask=past_thoughts',
+        'es_manager.train.env_configs.tags=[Bandit]',
+        'es_manager.val.env_configs.tags=[Bandit]',
+        '+custom_envs.Bandit.prompt_format=no_think',
+      ],
+      'config: workbench.context_mask is "past_thoughts", but custom_envs.Bandit.prompt_format is no_think, so responses have no thought: choose free_think',
+    ],
   ])('refuse %j', (overrides, message) => {
     expect(messages('base', ...overrides)).toEqual([message]);
   });
@@ -356,6 +365,12 @@ describe('rules between keys', () => {
     ['workbench.device=webgpu', 'lora.target_modules=[q_proj,v_proj]'],
     ['agent_proxy.context_window_mode=single_turn', 'agent_proxy.max_context_window=null'],
     ['workbench.context_mask=past_thoughts', 'agent_proxy.context_window_mode=limited_multi_turn'],
+    [
+      'workbench.context_mask=past_thoughts',
+      'agent_proxy.enable_think=false',
+      'es_manager.train.env_configs.tags=[Bandit]',
+      '+custom_envs.Bandit.prompt_format=free_think',
+    ],
   ])('%s is accepted', (...overrides) => {
     expect(() => load('base', ...overrides)).not.toThrow();
   });
