@@ -115,7 +115,8 @@ export async function describe(
 }
 
 /**
- * Returns the forms in which an environment gives its true state; undefined if it gives none.
+ * Returns the forms in which an environment gives its true state; undefined if it declares none. A method `state`
+ * without declared forms is the environment's own and is never called.
  * @throws FaultError if the forms do not fit the environment, or have another type
  */
 export function declaredForms(
@@ -124,15 +125,14 @@ export function declaredForms(
   config: Record<string, unknown>,
 ): StateForms | undefined {
   const forms: unknown = typeof declared === 'function' ? declared(config) : declared;
-  const gives = typeof environment.state === 'function';
-  if (forms === undefined && !gives) return undefined;
-  const copy: unknown = forms === undefined ? undefined : plainValue(forms);
+  if (forms === undefined) return undefined;
+  const copy: unknown = plainValue(forms);
   if (!areStateForms(copy))
     throw badValue(
       `has the stateForms ${shown(forms)}`,
       'map the forms that state(form) gives (natural_language, structured, symbolic) to descriptions',
     );
-  if (!gives && Object.keys(copy).length > 0)
+  if (typeof environment.state !== 'function' && Object.keys(copy).length > 0)
     throw badValue('declares stateForms, but has no method state(form)', 'add it, or remove stateForms');
   return copy;
 }

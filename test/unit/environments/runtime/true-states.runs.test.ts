@@ -56,3 +56,14 @@ test('forms must fit the environment', async () => {
   const { error: unknown } = await load('Unknown', stated('state: () => "",', '{ verse: "rhymes" } as never'));
   expect(unknown).toMatch(/has the stateForms \{"verse":"rhymes"\}/);
 });
+
+test('a method state without declared forms is ignored', async () => {
+  const { environment, error } = await load(
+    'Older',
+    stated('state: () => count as never,').replace(/\n {2}stateForms: .*,/, ''),
+  );
+  expect(error).toBeUndefined();
+  expect(environment).not.toHaveProperty('state_forms');
+  const [begun] = await running.reset([{ episode: 'Older', tag: 'Older', seed: 3, member: 0, mode: 'train' }]);
+  expect(begun.error).toBeUndefined();
+});
