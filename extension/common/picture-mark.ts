@@ -43,5 +43,24 @@ export function splitAtMarks(text: string): (string | MarkedPicture)[] {
   return parts;
 }
 
+/**
+ * Returns a prompt's text for a memory of the workspace. Each mark becomes a placeholder that depends on the picture
+ * alone, so a memory that cuts or compares texts does the same in every process.
+ */
+export const withPlaceholders = (text: string): string =>
+  text.replace(mark, (_, name: string, width: string, height: string) =>
+    placeholderOf({ name, width: Number(width), height: Number(height) }),
+  );
+
+const placeholderOf = ({ name, width, height }: MarkedPicture): string => `\u0002${name} ${width} ${height}\u0002`;
+
+/** Returns the text of a memory with the marks of the pictures of `texts` in place of their placeholders. */
+export function withQuotedMarks(text: string, texts: readonly string[]): string {
+  const quoted = new Map<string, string>();
+  for (const part of texts.flatMap(splitAtMarks))
+    if (typeof part !== 'string') quoted.set(placeholderOf(part), markOf(part));
+  return [...quoted].reduce((result, [placeholder, marked]) => result.replaceAll(placeholder, () => marked), text);
+}
+
 /** Returns a prompt's text with plain marks, as it is stored and shown. */
 export const withPlainMarks = (text: string): string => text.replace(mark, plainMark);

@@ -1,9 +1,9 @@
 // Mode `single_turn` with a context memory of the workspace (envs/api/plugins/memory.ts): a system message, and one user
 // message with the memory's text and the current turn. The memory runs in another process, so its texts are fetched
 // before the prompts of a turn are asked for: one for the configured number of earlier turns and, while the prompt does
-// not fit, one for fewer turns.
+// not fit, one for fewer turns. A memory sees the pictures of earlier states as placeholders and can quote them.
 import type { MemoryRequest } from '../../../envs/api/plugins/memory';
-import { withPlainMarks } from '../../common/picture-mark';
+import { withPlaceholders, withPlainMarks, withQuotedMarks } from '../../common/picture-mark';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import {
   historyStart,
@@ -35,8 +35,9 @@ export class RememberedWindow implements ContextWindow {
     const last = prompts.length - 1;
     const current = prompts[last];
     const past = history.map(({ state, raw, thought, answer, executed, reward }, i) => ({
-      ...{ turn: i + 1, state, raw, thought, answer, executed, reward },
+      ...{ turn: i + 1, state: withPlaceholders(state), raw, thought, answer, executed, reward },
     }));
+    const states = history.map(({ state }) => state);
     this.prepared = [];
     for (let first = historyStart(last, turns); first <= last; first++) {
       const request = {
@@ -46,7 +47,7 @@ export class RememberedWindow implements ContextWindow {
         past,
         shown: last - first,
       };
-      const text = last === 0 ? '' : await this.remember(request);
+      const text = last === 0 ? '' : withQuotedMarks(await this.remember(request), states);
       const now = turnText(current, protocol);
       const messages: ChatMessage[] = [
         { role: 'system', content: system },
