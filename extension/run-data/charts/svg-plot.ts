@@ -21,7 +21,7 @@ export interface PictureSize {
   height: number;
 }
 
-/** Returns the area of a chart's lines inside its picture. A legend that does not fit beside the title is above it. */
+/** Returns the area of a chart's lines inside its picture. The further lines of a title, and a legend that does not fit beside it, are above the area. */
 export function plotArea(data: PlotData, { width, height }: PictureSize) {
   const { rows } = legendOf(data, width);
   return { left: edge.left, right: width - edge.right, top: edge.top + rows * legendRow, bottom: height - edge.bottom };
@@ -83,7 +83,8 @@ export function svgOf(data: PlotData, size: PictureSize, id = 'plot'): string {
       ),
     );
   }
-  parts.push(text(titleOf(data), { x: plot.left, y: 22, 'font-size': 15, 'font-weight': 600 }));
+  for (const [i, line] of titleLines(data, width).entries())
+    parts.push(text(line, { x: plot.left, y: 22 + i * legendRow, 'font-size': 15, 'font-weight': 600 }));
   appendAll(parts, legendOf(data, width).parts);
   const about = { xmlns: 'http://www.w3.org/2000/svg', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img' };
   const font = {
@@ -135,22 +136,39 @@ function areaOf(low: readonly Point[], high: readonly Point[], atX: ToPixel, atY
 
 const titleOf = ({ title, log }: PlotData): string => title + (log ? ' (logarithmic)' : '');
 
-/** Height of a row of the legend. */
+/** Width of a character of the title, rounded up. */
+const titleCharacter = 8.2;
+
+/** Returns the lines of the title: one if it fits, otherwise as many as its words need. */
+function titleLines(data: PlotData, width: number): string[] {
+  const most = Math.floor((width - edge.left - edge.right) / titleCharacter);
+  const lines = [''];
+  for (const word of titleOf(data).split(' ')) {
+    const line = lines[lines.length - 1];
+    if (line === '') lines[lines.length - 1] = word;
+    else if (line.length + 1 + word.length <= most) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+/** Height of a row of the legend, and of a line of the title. */
 const legendRow = 18;
 
 /**
- * Returns the legend, line samples with names, and the number of rows below the title that it fills: none if it fits
- * beside the title, where it is right-aligned. The legend of a single line is empty.
+ * Returns the legend, line samples with names, and the number of rows that it and the title fill below the title's first
+ * line: none if it fits beside the title, where it is right-aligned. The legend of a single line is empty.
  */
 function legendOf(data: PlotData, width: number): { parts: string[]; rows: number } {
   const labels = new Map(data.lines.filter(line => !line.quiet).map(line => [line.label, line]));
   const named = [...labels.values()];
-  if (named.length < 2) return { parts: [], rows: 0 };
+  const further = titleLines(data, width).length - 1;
+  if (named.length < 2) return { parts: [], rows: further };
   const [left, right] = [edge.left, width - edge.right];
   const widthOf = ({ label }: PlotLine): number => label.length * 6.6 + 34;
   const total = named.reduce((sum, line) => sum + widthOf(line), 0);
-  const isBeside = left + titleOf(data).length * 8.2 + total <= right;
-  let [at, row] = [isBeside ? right - total : left, isBeside ? 0 : 1];
+  const isBeside = left + titleOf(data).length * titleCharacter + total <= right;
+  let [at, row] = [isBeside ? right - total : left, isBeside ? 0 : further + 1];
   const parts = named.flatMap(line => {
     if (!isBeside && at > left && at + widthOf(line) > right) [at, row] = [left, row + 1];
     const { label, colour, width: stroke, dash } = line;

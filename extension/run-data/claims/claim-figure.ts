@@ -48,11 +48,10 @@ export function panelsOf({ tests }: Pick<Claim, 'tests'>, arms: readonly string[
   const panels = new Map<string, { title: string; measure: Plotted; arms: Set<string> }>();
   const lists: Panel[] = [];
   const add = (measure: Plotted, own: readonly string[]): void => {
-    const title =
-      measure.over === undefined ? nameOf(measure.metric) : `${nameOf(measure.metric)} ÷ ${nameOf(measure.over)}`;
-    const panel = panels.get(title) ?? { title, measure: { ...measure, from: 0 }, arms: new Set() };
+    const key = JSON.stringify([measure.metric, measure.over]);
+    const panel = panels.get(key) ?? { title: titleOf(measure), measure: { ...measure, from: 0 }, arms: new Set() };
     for (const arm of own.length > 0 ? own : arms) panel.arms.add(arm);
-    panels.set(title, panel);
+    panels.set(key, panel);
   };
   for (const test of tests) {
     if (test.test === 'trend' && test.metrics) lists.push(listPanel(test, test.metrics, arms));
@@ -65,6 +64,15 @@ export function panelsOf({ tests }: Pick<Claim, 'tests'>, arms: readonly string[
     })),
   );
   return [...shared, ...lists];
+}
+
+/** Returns the name of a measure. The divisor of a ratio is named without the first parts that both names share. */
+function titleOf({ metric, over }: Plotted): string {
+  const title = nameOf(metric);
+  if (over === undefined) return title;
+  const [parts, divisor] = [title.split(', '), nameOf(over).split(', ')];
+  const differs = divisor.findIndex((part, i) => part !== parts[i]);
+  return `${title} ÷ ${divisor.slice(Math.max(differs, 0)).join(', ')}`;
 }
 
 function listPanel(

@@ -5,7 +5,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
 import { readSweep } from '../../../../extension/cli/sweep/sweep-plan';
+import { claimFigure, panelsOf } from '../../../../extension/run-data/claims/claim-figure';
+import { metricsOf } from '../../../../extension/run-data/claims/claim-metrics';
 import { armsOf } from '../../../../extension/run-data/claims/claim-schema';
+import { paperTheme } from '../../../../extension/run-data/report/report-markdown';
 import { presetFolder, sweepFolder, repository } from '../../trainer/config/presets';
 
 vi.mock(import('../../../../extension/node/installation'), async load => {
@@ -189,5 +192,17 @@ describe('the sweeps of claims', () => {
     expect(claim!.tests.flatMap(armsOf).filter(arm => !labels.includes(arm))).toEqual([]);
     expect(claim!.runs_of.filter(other => !names.includes(`${other}.yaml`))).toEqual([]);
     expect(members.length / points.length).toBeGreaterThanOrEqual(claim!.number <= 3 ? 5 : 3);
+  });
+
+  test.each(names)('%s has a figure whose titles are not cut off', name => {
+    const plan = readSweep(join(sweepFolder, name), source());
+    const plans = [plan, ...plan.claim!.runs_of.map(other => readSweep(other, source()))];
+    const arms = [...new Set(plans.flatMap(({ points }) => points.map(({ label }) => label)))];
+    const values = Object.fromEntries(metricsOf(plan.claim!).map(metric => [metric, 1]));
+    const runs = arms.map(arm => ({ arm, seed: 1, steps: [1, 2].map(step => ({ step, ...values })) }));
+    const lines = [...claimFigure(plan.claim!, runs, paperTheme)!.matchAll(/font-weight="600">([^<]*)</g)];
+    expect(lines.length).toBeGreaterThanOrEqual(panelsOf(plan.claim!, arms).length);
+    // A panel is 460 wide, with margins of 64 and 20; a character of a title is at most 8.2 wide.
+    expect(lines.map(([, line]) => line).filter(line => line.length * 8.2 > 460 - 64 - 20)).toEqual([]);
   });
 });

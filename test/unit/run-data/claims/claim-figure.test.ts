@@ -45,7 +45,7 @@ test('a ratio has a panel of its own, a list of metrics one with a curve each, a
   expect(panels.map(({ title, curves }) => [title, curves.map(({ label }) => label)])).toEqual([
     ['Validation success, PPO', arms.slice(0, 4)],
     ['Validation success, GRPO', arms.slice(4)],
-    ['Gradient norm, task, bucket 3 ÷ Gradient norm, task, bucket 1', ['PPO, none']],
+    ['Gradient norm, task, bucket 3 ÷ bucket 1', ['PPO, none']],
     ['Gradient norm, task, PPO, none', ['bucket 1', 'bucket 2', 'bucket 3']],
   ]);
 });
