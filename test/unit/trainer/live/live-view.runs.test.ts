@@ -127,7 +127,15 @@ test('the extension host’s link reconnects after each restart of the trainer',
   const played = (member: number) => ({
     entry: {
       ...{ id: `train-000003-g000-m0${member}`, tag: 'Words', group_id: 0, member, seed: 9, env_id: member },
-      ...{ state: 'word 2', version: 'abc', max_actions_per_traj: 4, num_actions: 0, penalty: 0, history: [] },
+      ...{
+        state: 'word 2',
+        pictures: [],
+        version: 'abc',
+        max_actions_per_traj: 4,
+        num_actions: 0,
+        penalty: 0,
+        history: [],
+      },
       ...{ terminated: false, truncated: false, success: false, environment: { name: 'words' } },
     },
     context: { samples: () => [] },
