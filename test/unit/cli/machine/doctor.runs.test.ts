@@ -178,7 +178,7 @@ test('a run that cannot be planned gives one sentence', async () => {
       ['--model', 'models/mamba'],
       /mamba.config\.json: model_type is "mamba", which is not supported: use a model of type/,
     ],
-    [['--config-name', 'nix'], /^config: there is no configuration "nix": use one of .*words/],
+    [['--config-name', 'absent'], /^config: there is no configuration "absent": use one of .*words/],
     [['--config-name', 'words', 'lora.rnak=1'], /^config: lora\.rnak is not in the configuration: did you mean/],
     [
       ['--config-name', 'words', 'actor_rollout_ref.rollout.max_model_len=513'],
