@@ -70,11 +70,14 @@ describe('requests', () => {
     await until('the request arrives', () => control.checkpointRequested);
     control.checkpointed('checkpoints/step-000004');
     expect(await asked).toEqual({ folder: 'checkpoints/step-000004' });
-    const late = askByFile(folder, lease, checkpoint, null, 10_000);
+    // Expected at once, because the request may fail while `close` is awaited.
+    const late = expect(askByFile(folder, lease, checkpoint, null, 10_000)).rejects.toThrow(
+      'the run ended before the requested checkpoint was written',
+    );
     await until('the request arrives', () => control.checkpointRequested);
     control.end();
     await requests.close();
-    await expect(late).rejects.toThrow('the run ended before the requested checkpoint was written');
+    await late;
   });
 
   test('report the trainer’s refusal in its words', async () => {
