@@ -261,8 +261,9 @@ scenario('the environment’s source shows statistics of its code', async () => 
   await input.fill('envs/frozen-lake/index.ts');
   await editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'index.ts' }).first().click();
   await editor.page.getByRole('tab', { name: /^index\.ts/ }).waitFor();
+  const source = readFileSync(join(root, 'envs/frozen-lake/index.ts'), 'utf8').split('\n');
   await editor.command('Go to Line');
-  await editor.answer(':96');
+  await editor.answer(`:${source.findIndex(line => line.includes('reset({'))}`);
   await lens(/lake: return \+0\.\d+ · success \d/).waitFor();
   await lens(/lake: version [0-9a-f]{8} · 256 episodes in steps 1–2/).waitFor();
   await editor.keep('traces-environment-dark');
