@@ -61,7 +61,7 @@ function rowOf(runId: string, episode: Episode): Record<string, unknown> {
   const { step, mode, tag, seed, group_id, member, success, score, reward, penalty, messages } = rest;
   return {
     ...{ run: runId, episode: id, step, mode, tag, environment: environment.name, version: environment.version, seed },
-    ...{ group_id, member, success, score, reward, penalty, messages },
+    ...{ group_id, member, success, score, reward, penalty, role: null, messages },
     turns: turns.map(
       ({ turn, state, raw, thought, answer, executed, reward: own, penalty: fine, finish, ...more }) => ({
         ...{ turn, state, raw, thought, answer, executed, reward: own, penalty: fine, finish },

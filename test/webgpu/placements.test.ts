@@ -2,11 +2,11 @@
 // onnxruntime's log while engine-life.ts runs in a separate process. Only operations on shapes and on host indices may
 // run on the host.
 import { build } from 'esbuild';
-import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { describeWebgpu, float16 } from './adapter';
 
@@ -73,10 +73,17 @@ async function placements(): Promise<Placed[]> {
       logLevel: 'warning',
     });
     symlinkSync(resolve('node_modules'), join(folder, 'node_modules'), 'junction');
-    const { stderr } = await promisify(execFile)(process.execPath, [outfile, ...(float16 ? ['halves'] : [])], {
-      maxBuffer: 2 ** 30,
+    // The log goes to a file: native code loses lines on a full pipe that Node.js has made non-blocking.
+    const log = join(folder, 'log.txt');
+    const file = openSync(log, 'w');
+    const child = spawn(process.execPath, [outfile, ...(float16 ? ['halves'] : [])], {
+      stdio: ['ignore', 'ignore', file],
     });
-    return parsed(stderr);
+    const [code] = (await once(child, 'exit')) as [number | null];
+    closeSync(file);
+    const text = readFileSync(log, 'utf8');
+    if (code !== 0) throw new Error(`the process ended with code ${code}: ${text.slice(-2000)}`);
+    return parsed(text);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
