@@ -48,6 +48,8 @@ beforeAll(async () => {
   const gateway = readFileSync(join(root, 'docs/GATEWAY.md'), 'utf8');
   write('agent/guess.mjs', /```js\n([\s\S]*?)```/.exec(gateway)![1]);
   write('config/guess.yaml', /`config\/guess\.yaml`[\s\S]*?```yaml\n([\s\S]*?)```/.exec(gateway)![1]);
+  const verifiers = readFileSync(join(root, 'docs/environments/verifiers.md'), 'utf8');
+  write('config/my-taskset.yaml', /`config\/my-taskset\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(verifiers)![1]);
   const studies = readFileSync(join(root, 'docs/CASE-STUDIES.md'), 'utf8');
   write('envs/always-right.ts', /```ts\n(import [\s\S]*?)```/.exec(studies)![1]);
   write('config/corridor.yaml', /`config\/corridor\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(guideToStart)![1]);
@@ -90,6 +92,8 @@ const filled = (words: readonly string[]): string[] =>
 /** Commands that cannot be run here, with the reason; their configuration is still composed. */
 const unrunnable: Record<string, string> = {
   'eval --config-name evaluate_api_llm model_config.model_name=gpt-4o': 'needs a key and the network',
+  'train --config-name quickstart-sokoban model_path=HuggingFaceTB/SmolVLM-256M-Instruct es_manager.train.env_configs.tags=[VisualSimpleSokoban] es_manager.val.env_configs.tags=[VisualSimpleSokoban] lora.rank=16 actor_rollout_ref.rollout.max_model_len=4096':
+    'needs weights from the hub',
 };
 
 const finishes = async (words: readonly string[], code = [0]) => {
