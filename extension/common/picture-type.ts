@@ -49,5 +49,11 @@ function jpegType(bytes: Uint8Array): PictureType | undefined {
   return undefined;
 }
 
+/** Returns the ending of the name of a file that has been recognised as PNG or JPEG. */
+export const pictureEnding = (bytes: Uint8Array): PictureType['type'] => (bytes[0] === 0xff ? 'jpg' : 'png');
+
+/** Returns the media type of a file that has been recognised as PNG or JPEG. */
+export const mediaType = (bytes: Uint8Array): string => (bytes[0] === 0xff ? 'image/jpeg' : 'image/png');
+
 const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength);

@@ -2,7 +2,7 @@
 // files of the run's own folder of pictures are read, and only PNG and JPEG files within the limits of
 // common/picture-type.ts are sent.
 import { join } from 'node:path';
-import { mostPictureBytes, pictureType } from '../common/picture-type';
+import { mediaType, mostPictureBytes, pictureType } from '../common/picture-type';
 import { readBounded } from './bounded-file';
 import type { Episode } from '../run-data/episode';
 import { isPictureName, isStoredPicture, picturesFolder, runFiles } from '../run-data/run-file-names';
@@ -17,10 +17,9 @@ const mostEpisodeBytes = 64 * 2 ** 20;
 export async function withPictures(runFolder: string, episode: Episode): Promise<Episode> {
   const { turns, final_pictures } = episode;
   if (!final_pictures && !turns.some(({ pictures }) => pictures)) return episode;
-  const folder = picturesFolder(episode.mode, episode.step);
   let left = mostEpisodeBytes;
   const urlOf = async (name: string | null): Promise<string | null> => {
-    const bytes = name === null ? undefined : await pictureIn(runFolder, folder, name);
+    const bytes = await acceptedPicture(runFolder, pictureFile(runFolder, episode, name));
     if (!bytes || bytes.length > left) return null;
     left -= bytes.length;
     return dataUrl(bytes);
@@ -40,34 +39,44 @@ export async function withPictures(runFolder: string, episode: Episode): Promise
  * @param name name in the folder of pictures
  */
 export async function storedPictureUrl(runFolder: string, name: string): Promise<string | null> {
-  const bytes = isStoredPicture(name) ? await pictureIn(runFolder, runFiles.pictures, name) : undefined;
+  const file = isStoredPicture(name) ? join(runFolder, runFiles.pictures, name) : undefined;
+  const bytes = await acceptedPicture(runFolder, file);
   return bytes ? dataUrl(bytes) : null;
 }
 
 /** Returns the paths of pictures of an episode that exist and are accepted, in order. */
 export async function pictureFiles(
   runFolder: string,
-  { mode, step }: Pick<Episode, 'mode' | 'step'>,
+  episode: Pick<Episode, 'mode' | 'step'>,
   names: readonly (string | null)[],
 ): Promise<string[]> {
   const files: string[] = [];
   for (const name of names) {
-    if (name === null || !(await pictureIn(runFolder, picturesFolder(mode, step), name))) continue;
-    files.push(join(runFolder, isStoredPicture(name) ? runFiles.pictures : picturesFolder(mode, step), name));
+    const file = pictureFile(runFolder, episode, name);
+    if (file !== undefined && (await acceptedPicture(runFolder, file))) files.push(file);
   }
   return files;
 }
 
-async function pictureIn(runFolder: string, folder: string, name: string): Promise<Buffer | undefined> {
-  const inside = isStoredPicture(name) ? runFiles.pictures : folder;
-  if (!isStoredPicture(name) && !isPictureName(name)) return undefined;
+/** Returns the path that an episode means by the name of a picture; undefined if it is not the name of one. */
+function pictureFile(
+  runFolder: string,
+  { mode, step }: Pick<Episode, 'mode' | 'step'>,
+  name: string | null,
+): string | undefined {
+  if (name === null) return undefined;
+  if (isStoredPicture(name)) return join(runFolder, runFiles.pictures, name);
+  return isPictureName(name) ? join(runFolder, picturesFolder(mode, step), name) : undefined;
+}
+
+async function acceptedPicture(runFolder: string, file: string | undefined): Promise<Buffer | undefined> {
+  if (file === undefined) return undefined;
   try {
-    const bytes = await readBounded(join(runFolder, inside, name), { most: mostPictureBytes, within: runFolder });
+    const bytes = await readBounded(file, { most: mostPictureBytes, within: runFolder });
     return pictureType(bytes) ? bytes : undefined;
   } catch {
     return undefined; // missing or refused: the text keeps its mark
   }
 }
 
-const dataUrl = (bytes: Buffer): string =>
-  `data:image/${pictureType(bytes)?.type === 'png' ? 'png' : 'jpeg'};base64,${bytes.toString('base64')}`;
+const dataUrl = (bytes: Buffer): string => `data:${mediaType(bytes)};base64,${bytes.toString('base64')}`;

@@ -4,6 +4,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pictureEnding } from '../common/picture-type';
 import { isStoredPicture, runFiles } from '../run-data/run-file-names';
 import { UserError } from '../common/user-error';
 import { readBounded } from './bounded-file';
@@ -11,8 +12,7 @@ import { storeError } from './files';
 
 /** Returns the name under which a PNG or JPEG file is stored: its SHA-256, and the ending of its format. */
 export function pictureName(bytes: Uint8Array): string {
-  const ending = bytes[0] === 0xff ? 'jpg' : 'png';
-  return `${createHash('sha256').update(bytes).digest('hex')}.${ending}`;
+  return `${createHash('sha256').update(bytes).digest('hex')}.${pictureEnding(bytes)}`;
 }
 
 export class PictureStore {
@@ -28,10 +28,10 @@ export class PictureStore {
 
   /**
    * Stores a PNG or JPEG file, unless it is already stored. Returns its name.
+   * @param name the file's `pictureName`, if the caller knows it
    * @throws UserError if the file cannot be written
    */
-  async add(bytes: Uint8Array): Promise<string> {
-    const name = pictureName(bytes);
+  async add(bytes: Uint8Array, name = pictureName(bytes)): Promise<string> {
     let writing = this.writes.get(name);
     if (!writing) {
       writing = this.write(name, bytes).finally(() => this.writes.delete(name));

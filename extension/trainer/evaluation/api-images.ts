@@ -2,6 +2,7 @@
 // surround them. Messages without pictures keep their text as content, because some services read no lists of parts.
 // References: platform.openai.com/docs/guides/images-vision, docs.anthropic.com/en/docs/build-with-claude/vision.
 import { splitAtMarks } from '../../common/picture-mark';
+import { mediaType } from '../../common/picture-type';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 
 /** A message to an API model. A list contains texts and pictures (bytes of PNG or JPEG files) in reading order. */
@@ -58,8 +59,10 @@ function wireMessage(
 
 /** Returns the media type of a picture, PNG or JPEG, and its bytes in base64. */
 function encoded(image: Uint8Array): { type: string; data: string } {
-  const type = image[0] === 0xff ? 'image/jpeg' : 'image/png';
-  return { type, data: Buffer.from(image.buffer, image.byteOffset, image.byteLength).toString('base64') };
+  return {
+    type: mediaType(image),
+    data: Buffer.from(image.buffer, image.byteOffset, image.byteLength).toString('base64'),
+  };
 }
 
 /** Error texts of services whose model reads no pictures: OpenAI, DeepSeek and other servers in Rust, vLLM, llama.cpp. */

@@ -37,14 +37,14 @@ export class ObservedPictures {
       );
     const pictures: MarkedPicture[] = [];
     for (const [index, bytes] of images.entries()) {
-      const size = await this.sizeOf(bytes, index);
-      pictures.push({ name: await this.store.add(bytes), ...size });
+      const name = pictureName(bytes);
+      const size = await this.sizeOf(name, bytes, index);
+      pictures.push({ name: await this.store.add(bytes, name), ...size });
     }
     return pictures;
   }
 
-  private async sizeOf(bytes: Uint8Array, index: number): Promise<{ width: number; height: number }> {
-    const name = pictureName(bytes);
+  private async sizeOf(name: string, bytes: Uint8Array, index: number): Promise<{ width: number; height: number }> {
     const known = this.sizes.get(name);
     if (known) return known;
     try {
