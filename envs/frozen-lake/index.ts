@@ -7,6 +7,7 @@ import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
 import { Pcg64 } from '../api/random/pcg64';
 import { relativeSentences, structuredState } from '../api/state-text';
+import { renderMode } from '../api/render-mode';
 import { drawnMove, dynamics } from './dynamics';
 import { drawLake, goal, hole, moved, type Lake } from './lake';
 import { lakePicture } from './picture';
@@ -30,10 +31,7 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('seed of one map that all episodes share; null: the seed of an episode determines its map'),
-  render_mode: z
-    .enum(['text', 'rgb_array'])
-    .default('text')
-    .describe('text: the observation is text; rgb_array: it is a picture'),
+  render_mode: renderMode,
   observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
   action_lookup: z
     .record(z.enum(['1', '2', '3', '4']), z.string())

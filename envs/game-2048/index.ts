@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { defineEnvironment, type Observation } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';
+import { renderMode } from '../api/render-mode';
 import { gridPicture } from './picture';
 import { largestTile, linesOf, moveNames, slide } from './grid';
 
@@ -32,10 +33,7 @@ const config = z.strictObject({
     .describe(
       'tile that ends the game with success, for short games on small grids; null: the game goes on until no move is possible, and is a success if it has reached 2048, as in RAGEN',
     ),
-  render_mode: z
-    .enum(['text', 'rgb_array'])
-    .default('text')
-    .describe('text: the observation is text; rgb_array: it is a picture'),
+  render_mode: renderMode,
   observation_format: z.literal('grid').default('grid'),
   action_lookup: z
     .record(z.enum(['0', '1', '2', '3']), z.string())

@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { defineEnvironment, type Observation } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';
+import { renderMode } from '../api/render-mode';
 import { isSolved, moveNames, solvedCube, turned, turns, type Cube } from './cube';
 import { cubePicture } from './picture';
 import { solveCube } from './solver';
@@ -19,10 +20,7 @@ const config = z.strictObject({
     .boolean()
     .default(false)
     .describe('true: B turns the back face as on a real cube; false: B works as in RAGEN, where it swaps two stickers'),
-  render_mode: z
-    .enum(['text', 'rgb_array'])
-    .default('text')
-    .describe('text: the observation is text; rgb_array: it is a picture'),
+  render_mode: renderMode,
   action_lookup: z
     .record(z.enum(ids), z.string())
     .default(Object.fromEntries(ids.map((id, i) => [id, moveNames[i]])) as Record<(typeof ids)[number], string>),

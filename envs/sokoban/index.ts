@@ -6,6 +6,7 @@ import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
 import { boardPicture, type Colour } from '../api/picture';
 import { relativeSentences, structuredState } from '../api/state-text';
+import { renderMode } from '../api/render-mode';
 import { drawRoom } from './generator';
 import { box, boxOnTarget, player, push, target, type Room } from './room';
 import { solveRoom } from './solver';
@@ -42,10 +43,7 @@ const config = z
       .max(900)
       .default(300)
       .describe('maximum depth of the search that generates a room by playing backwards from its solution'),
-    render_mode: z
-      .enum(['text', 'rgb_array'])
-      .default('text')
-      .describe('text: the observation is text; rgb_array: it is a picture'),
+    render_mode: renderMode,
     observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
     action_lookup: z
       .record(z.enum(['1', '2', '3', '4']), z.string())

@@ -5,6 +5,7 @@
 // episode also ends at max_steps if its last answer was invalid.
 import { z } from 'zod';
 import { defineEnvironment, type Observation } from '../api/environment';
+import { renderMode } from '../api/render-mode';
 import { boxOf, candidates, clash, type Grid } from './grid';
 import { sudokuPicture } from './picture';
 import { plan } from './plan';
@@ -27,10 +28,7 @@ const config = z.strictObject({
       'true: each puzzle has exactly one solution; false: the puzzles are those of RAGEN, which can have several',
     ),
   max_steps: z.int().min(1).default(81).describe('number of steps after which an unfinished episode is truncated'),
-  render_mode: z
-    .enum(['text', 'rgb_array'])
-    .default('text')
-    .describe('text: the observation is text; rgb_array: it is a picture'),
+  render_mode: renderMode,
   render_format: z.enum(['simple', 'detailed', 'with_feedback']).default('detailed'),
   show_conflicts: z.boolean().default(true).describe('no effect, as in RAGEN: conflicts cannot occur'),
   show_valid_numbers: z
