@@ -296,15 +296,12 @@ export class PolicyEngine implements Engine<LocalState> {
 
   /** Returns the rows with what their new ids show. */
   private async showing(rows: GenerationRow[]): Promise<GenerationRow[]> {
-    const showing = rows.filter(({ shows = [] }) => shows.length > 0);
-    if (showing.length === 0) return rows;
     const { generator } = this.models;
     const found = await this.pictures.ofRows(
-      showing.map(({ append, shows }) => ({ ids: append, shows })),
-      showing.map(({ row }) => generator.nextPosition(row)),
+      rows.map(({ append, shows }) => ({ ids: append, shows })),
+      rows.map(({ row }) => generator.nextPosition(row)),
     );
-    const shown = new Map(showing.map((row, i) => [row, found[i]]));
-    return rows.map(row => ({ ...row, pictures: shown.get(row) }));
+    return rows.map((row, i) => ({ ...row, pictures: found[i] }));
   }
 
   private get pictures(): PictureFeatures {

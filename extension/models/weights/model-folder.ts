@@ -35,8 +35,9 @@ export async function checkModelFolder(folder: string): Promise<{ parameters: nu
 }
 
 /**
- * Reads only config.json; of a vision-language model, its decoder. The returned `tiedHead` is the declared value; the stored weights may require another value
- * (`openDecoder`). Throws a UserError that names the file, the key and the remedy.
+ * Reads only config.json; of a vision-language model, its decoder. The returned `tiedHead` is the declared value; the
+ * stored weights may require another value (`openDecoder`). Throws a UserError that names the file, the key and the
+ * remedy.
  */
 export function readDecoderConfig(folder: string): DecoderConfig {
   const [json, file] = [readJson(folder, 'config.json'), join(folder, 'config.json')];
@@ -171,8 +172,9 @@ export function readTokenizer(folder: string, options?: TokenizerOptions): ChatT
 
 /** Returns how a vision-language model writes pictures; undefined for other models. */
 function readPicturePrompt(folder: string, tokenizer: object, pixels: PixelLimits = {}): PicturePrompt | undefined {
-  if (!readsPictures(folder)) return undefined;
-  const config = parseVisionConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
+  const json = optionalJson(folder, 'config.json');
+  if (!json || !isVisionConfig(json)) return undefined;
+  const config = parseVisionConfig(json, join(folder, 'config.json'));
   const options = withPixels(readProcessorOptions(folder, config.encoder), pixels);
   return picturePrompt(config, options, tokenizer, folder);
 }

@@ -397,14 +397,15 @@ function finishTurn(
   entry.manager_invalid_action = actions.length === 0;
   if (step?.error) fail(entry, step.error);
   if (!step || step.error) return;
-  if (entry.roles)
+  if (entry.roles) {
     creditRoles(
       entry.history,
       entry.roles,
       outcomes.map(outcome => outcome.roles ?? {}),
     );
-  if (entry.roles && step.role !== undefined)
-    Object.assign(entry, { role: step.role, ...(step.actions && { actions: step.actions }) });
+    if (step.role !== undefined)
+      Object.assign(entry, { role: step.role, ...(step.actions && { actions: step.actions }) });
+  }
   entry.state = step.observation;
   if (step.true_state !== undefined) entry.trueState = step.true_state;
   entry.num_actions += outcomes.length;
