@@ -24,7 +24,10 @@ const lists = {
   token_logprobs: '["DOUBLE"]',
 } as const;
 
-/** Writes the episodes, or their parts by role, one per row, and returns the number of rows. @throws UserError if DuckDB is missing or the file cannot be written */
+/**
+ * Writes the episodes, or their parts by role, one per row, and returns the number of rows.
+ * @throws UserError if DuckDB is missing or the file cannot be written
+ */
 export async function writeParquet(
   file: string,
   run: Pick<Manifest, 'id'>,

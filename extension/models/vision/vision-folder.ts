@@ -1,5 +1,6 @@
-// Reads the folder of a vision-language model in Hugging Face format: config.json, and the weights of decoder and encoder. Within this trainer, the decoder's tensors have the names of a decoder
-// without encoder (model.layers.0.…); stored-names.ts has the names in files.
+// Reads the folder of a vision-language model in Hugging Face format: config.json, and the weights of decoder and
+// encoder. Within this trainer, the decoder's tensors have the names of a decoder without encoder (model.layers.0.…);
+// stored-names.ts has the names in files.
 import { join } from 'node:path';
 import type { ParameterSpec } from '../decoder/decoder-config';
 import { checkShapes, openDecoder, readWeights } from '../weights/model-folder';

@@ -21,7 +21,10 @@ export interface PictureSize {
   height: number;
 }
 
-/** Returns the area of a chart's lines inside its picture. The further lines of a title, and a legend that does not fit beside it, are above the area. */
+/**
+ * Returns the area of a chart's lines inside its picture. The further lines of a title, and a legend that does not fit
+ * beside it, are above the area.
+ */
 export function plotArea(data: PlotData, { width, height }: PictureSize) {
   const { rows } = legendOf(data, width);
   return { left: edge.left, right: width - edge.right, top: edge.top + rows * legendRow, bottom: height - edge.bottom };

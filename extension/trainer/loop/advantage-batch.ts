@@ -1,7 +1,7 @@
 // The input of the advantage estimators, and the conversion of their output to one advantage per token. The input has
-// scores and groups per sample (with roles, a group contains the samples of one role), and sequences with rewards and values. There is one sequence per sample or, with
-// `agent_proxy.use_turn_scores`, one sequence per complete episode. The built-in estimators are in
-// built-in-estimators.ts.
+// scores and groups per sample (with roles, a group contains the samples of one role), and sequences with rewards and
+// values. There is one sequence per sample or, with `agent_proxy.use_turn_scores`, one sequence per complete episode.
+// The built-in estimators are in built-in-estimators.ts.
 import type { Estimate, EstimatorBatch, EstimatorSettings } from '../../../envs/api/plugins/estimator';
 import { spreadOverTokens } from '../../algorithms/token-sequences';
 import { spreadOverTurns } from '../../algorithms/turn-advantages';

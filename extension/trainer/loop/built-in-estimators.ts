@@ -1,6 +1,7 @@
 // The built-in advantage estimators by name, in the interface that plug-ins implement (envs/api/plugins/estimator.ts).
-// `gae_by_turn` is used instead of `gae` if `bi_level_gae` is true, `gae_of_turns` with `workbench.turn_gae`, and `grpo_by_turn` instead of `grpo` if
-// `use_turn_scores` is true. Only the three forms of `gae` use the critic. The functions are in algorithms/.
+// `gae_by_turn` is used instead of `gae` if `bi_level_gae` is true, `gae_of_turns` with `workbench.turn_gae`, and
+// `grpo_by_turn` instead of `grpo` if `use_turn_scores` is true. Only the three forms of `gae` use the critic. The
+// functions are in algorithms/.
 import type { Estimator, TokenSequence } from '../../../envs/api/plugins/estimator';
 import { biLevelGaeAdvantages, nonZeroRewards } from '../../algorithms/bi-level-gae';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms/grpo';

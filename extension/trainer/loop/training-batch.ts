@@ -152,8 +152,8 @@ const lastTurn = ({ turns }: RolloutEpisode, role: string | undefined): number =
   role === undefined ? turns.length : (turns.findLast(turn => turn.role === role)?.turn ?? 0);
 
 /**
- * Returns the sample indices of each episode, or of each role of an episode, in turn order. A sample that RAGEN's batch adjustment repeated is treated
- * as a separate episode.
+ * Returns the sample indices of each episode, or of each role of an episode, in turn order. A sample that RAGEN's batch
+ * adjustment repeated is treated as a separate episode.
  */
 export function samplesByEpisode(samples: readonly BatchSample[]): number[][] {
   const found = new Map<number, number[]>();

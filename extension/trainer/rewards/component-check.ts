@@ -1,5 +1,5 @@
-// Refuses environment code whose reward components, answers or roles do not fit the configuration: at the start of a run with an error,
-// and while a run trains like code that does not load.
+// Refuses environment code whose reward components, answers or roles do not fit the configuration: at the start of a
+// run with an error, and while a run trains like code that does not load.
 import { UserError } from '../../common/user-error';
 import type { LoadedEnvironment, PreparedEnvironment } from '../../protocol/environment-link';
 import type { RunConfig, TagConfig } from '../config/schema';

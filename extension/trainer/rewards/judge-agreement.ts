@@ -3,9 +3,10 @@ import type { Judgement } from '../../run-data/judgement';
 
 /**
  * Returns the metrics of one component over the episodes of a batch, or over the turns whose descriptions are judged;
- * `judgements` has one list per episode or turn. `missing` is the share of episodes or turns without a score. With two judges, `difference` is the mean absolute difference of their scores
- * (0…1), and `agreement` is Pearson's correlation of their scores. Both cover the episodes that both judges scored;
- * `difference` needs one such episode, `agreement` needs two with different scores of each judge.
+ * `judgements` has one list per episode or turn. `missing` is the share of episodes or turns without a score. With two
+ * judges, `difference` is the mean absolute difference of their scores (0…1), and `agreement` is Pearson's correlation
+ * of their scores. Both cover the episodes that both judges scored; `difference` needs one such episode, `agreement`
+ * needs two with different scores of each judge.
  */
 export function judgeMetrics(judgements: readonly (readonly Judgement[])[]): Record<string, number> {
   const all = judgements.flat();

@@ -1,7 +1,7 @@
-// The judges of a run: models behind APIs that score complete episodes by a rubric, or descriptions of states in answers
-// (state-judge.ts). Requests are limited, retried and
-// cached; their budgets hold for the whole run. Invariant: a failure of a judge never ends the run. Its component is
-// then missing for the episode, and a warning states the reason.
+// The judges of a run: models behind APIs that score complete episodes by a rubric, or descriptions of states in
+// answers (state-judge.ts). Requests are limited, retried and cached; their budgets hold for the whole run. Invariant:
+// a failure of a judge never ends the run. Its component is then missing for the episode, and a warning states the
+// reason.
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Judgement } from '../../run-data/judgement';
