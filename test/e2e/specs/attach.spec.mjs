@@ -172,7 +172,7 @@ scenario('the Episodes page shows pictures of VAGEN’s states', async () => {
   await dashboard.locator('.facts', { hasText: 'VAGEN' }).waitFor();
   await editor.command('RAGEN: Open Episodes');
   const page = await editor.webview('.episode-row');
-  const picture = page.locator('img.state-picture').first();
+  const picture = page.locator('.state-picture img').first();
   await picture.waitFor();
   assert.equal(await picture.evaluate(image => image.naturalWidth), 16);
   await editor.picture('attach-pictures');
