@@ -271,6 +271,12 @@ export class Editor {
     await row.click({ timeout });
   }
 
+  /** Types `text` into an open quick pick and picks the entry that contains it; a long list shows only some entries. */
+  async typeAndChoose(text) {
+    await this.page.locator('.quick-input-widget input.input').fill(text);
+    await this.choose(text);
+  }
+
   /**
    * Picks an action in the context menu of `locator`, until `came` returns a truthy value. Retries, because a menu
    * ignores clicks in its first 100 ms, and a page that opens meanwhile closes the menu.

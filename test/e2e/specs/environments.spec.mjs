@@ -119,7 +119,7 @@ scenario('a built-in environment with text actions is played by typing, in the l
   await editor.theme('light');
   await editor.command('View: Close All Editors');
   await editor.command('RAGEN: Play Environment');
-  await editor.choose('countdown');
+  await editor.typeAndChoose('countdown');
   const frame = await page();
   const text = await board();
   assert.match(text, /^Target: \d+, nums: \[/);
@@ -128,7 +128,7 @@ scenario('a built-in environment with text actions is played by typing, in the l
   await editor.page.keyboard.press('Enter');
   await frame.locator('.end', { hasText: 'Terminated' }).waitFor();
   await editor.command('RAGEN: Play Environment');
-  await editor.choose('sokoban');
+  await editor.typeAndChoose('sokoban');
   const rooms = await until('the room', async () => {
     const shown = await editor.webview('.board-text');
     return (await shown.locator('.board-text').innerText()).includes('#') ? shown : undefined;
