@@ -11,9 +11,11 @@ import { AgentProxy } from '../rollout/agent-proxy';
 import { describedParts } from '../rollout/prompt-format';
 import { tagProtocol, turnProtocol } from '../rollout/turn-protocol';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
+import type { ObservedPictures } from '../rollout/observed-pictures';
 import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { SolverDemonstrator } from './solver-demonstrator';
+import { StatedEnvironments } from './stated-environments';
 
 /** Number of episodes that are played concurrently, as one batch. */
 const batch = 64;
@@ -26,6 +28,8 @@ export interface DemonstrationTools {
   };
   loaded: readonly LoadedEnvironment[];
   tokenizer: PromptTokenizer & { encode(text: string): number[]; readonly stopTokenIds: readonly number[] };
+  /** Receives the pictures of observations; without it, environments with pictures are refused. */
+  pictures?: ObservedPictures | undefined;
 }
 
 export interface DemonstrationsRequest {
@@ -65,12 +69,17 @@ export async function demonstrations(
     throw new UserError(
       `sft: custom_envs.${tag}.prompt_format is ${prompt_format}, but demonstrations have no descriptions of states: set it to free_think or no_think`,
     );
+  const stated =
+    tools.pictures && played?.state_forms?.structured !== undefined
+      ? new StatedEnvironments(tools.environments)
+      : undefined;
   let solved = 0;
   const demonstrator = new SolverDemonstrator(
     {
       encode: text => tools.tokenizer.encode(text),
       decode: ids => tools.tokenizer.decode(ids),
       stopTokenId: tools.tokenizer.stopTokenIds[0],
+      stateOf: episode => stated?.stateOf(episode),
       solve: async rows => {
         const plans = await tools.environments.solve([...rows]);
         solved += plans.filter(({ actions }) => actions !== undefined).length;
@@ -95,7 +104,7 @@ export async function demonstrations(
       `sft: workbench.plugins.memory is ${memory}, but demonstrations are made with the built-in summary: set it to null`,
     );
   const groups = { env_groups: batch, group_size: 1, env_configs: { tags: [tag], n_groups: [batch] } };
-  const proxy = new AgentProxy(demonstrator, tools.environments, tools.tokenizer, {
+  const proxy = new AgentProxy(demonstrator, stated ?? tools.environments, tools.tokenizer, {
     seed: config.seed,
     agent_proxy,
     rollout: config.actor_rollout_ref.rollout,
@@ -106,6 +115,7 @@ export async function demonstrations(
     async_rollout: config.workbench.async_rollout,
     max_failed_episodes_share: config.workbench.max_failed_episodes_share,
     stop_token_ids: [...tools.tokenizer.stopTokenIds],
+    ...(tools.pictures && { pictures: tools.pictures }),
   });
   const shown: RolloutEpisode[] = [];
   for (let first = seed; shown.length < count; first += batch) {

@@ -1,12 +1,16 @@
 // The demonstrations of a fine-tuning: solved episodes of every tag, some for training and some for validation.
 // Converts these episodes to training samples, and to trajectory lines for the output folder.
 import { appendAll } from '../../common/lists';
+import type { PictureOptions } from '../../engine/load-options';
 import { UserError } from '../../common/user-error';
 import { loadConfig } from '../config/load-config';
 import type { RunConfig } from '../config/schema';
 import { trajectoryLine } from '../evaluation/trajectory-line';
 import { readTokenizer } from '../../models/weights/model-folder';
+import { PictureStore } from '../../node/picture-store';
+import { ObservedPictures } from '../rollout/observed-pictures';
 import { logNotice, openEnvironments } from '../run/run-environments';
+import { pictureOptions, pixelLimits } from '../run/run-pictures';
 import { episodeRecord } from '../rollout/episode-record';
 import { sampledMask } from '../rollout/rollout-sample';
 import { sampledTokens } from '../rollout/rollout-batch';
@@ -15,13 +19,19 @@ import { demonstrations } from './demonstration-episodes';
 import type { SftSample } from './fine-tune';
 import type { SftRequest } from './sft-request';
 
+export interface DemonstrationSet {
+  train: RolloutEpisode[];
+  val: RolloutEpisode[];
+  /** Where the pictures of the episodes are, and the limits of their sizes. */
+  pictures: PictureOptions;
+}
+
 /**
  * Returns solved episodes for training and for validation. The validation episodes of a tag have higher seeds than its
  * training episodes.
+ * @param folder folder of the fine-tuning, in which the pictures of the episodes are stored
  */
-export async function demonstrationSet(
-  request: SftRequest,
-): Promise<{ train: RolloutEpisode[]; val: RolloutEpisode[] }> {
+export async function demonstrationSet(request: SftRequest, folder: string): Promise<DemonstrationSet> {
   const { config, workspace, presetFolders, modelFolder, signal, printLine, onProgress } = request;
   const { demonstrations: asked, data } = config;
   const loaded = loadConfig({
@@ -39,7 +49,11 @@ export async function demonstrationSet(
     );
   const { environments, loaded: environmentsLoaded } = await openEnvironments(run, tags, workspace, logNotice, signal);
   try {
-    const tools = { environments, loaded: environmentsLoaded, tokenizer: readTokenizer(modelFolder) };
+    const tokenizer = readTokenizer(modelFolder, { pixels: pixelLimits(run) });
+    const pictures = tokenizer.pictures
+      ? new ObservedPictures(new PictureStore(folder), size => tokenizer.fitsPicture(size))
+      : undefined;
+    const tools = { environments, loaded: environmentsLoaded, tokenizer, pictures };
     const train: RolloutEpisode[] = [];
     const val: RolloutEpisode[] = [];
     for (const [i, tag] of tags.entries()) {
@@ -62,7 +76,7 @@ export async function demonstrationSet(
       appendAll(train, episodes.slice(0, own.train));
       appendAll(val, episodes.slice(own.train));
     }
-    return { train, val };
+    return { train, val, pictures: pictureOptions(run, folder) };
   } finally {
     await environments.stop();
   }
@@ -74,7 +88,11 @@ const withLength = (config: RunConfig, max_model_len: number): RunConfig => {
 };
 
 export const samplesOf = ({ samples }: RolloutEpisode): SftSample[] =>
-  samples.map(sample => ({ ids: sample.ids, mask: sampledMask(sample) }));
+  samples.map(sample => ({
+    ids: sample.ids,
+    mask: sampledMask(sample),
+    ...(sample.shows && { shows: sample.shows }),
+  }));
 
 export function demonstrationLine(episode: RolloutEpisode, index: number): Uint8Array {
   const facts = { metrics: {}, entropy: null, n_tokens: sampledTokens(episode) };

@@ -4,12 +4,12 @@
 import { splitMiniBatches } from '../../algorithms/mini-batches';
 import { learningRate } from '../../algorithms/learning-rate';
 import type { Engine } from '../../engine/engine';
-import type { PassBudget, TrainingSample } from '../../engine/training-samples';
+import type { BareSample, PassBudget } from '../../engine/training-samples';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { deriveSeed } from '../rollout/seeds';
 import type { SftConfig } from './sft-config';
 
-export type SftSample = Pick<TrainingSample, 'ids' | 'mask'>;
+export type SftSample = BareSample;
 
 export type FineTuneStep = {
   /** Number of the step, from 1. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
 import type { Engine, LocalState } from '../../engine/engine';
-import type { LoadedModel } from '../../engine/load-options';
+import type { LoadedModel, PictureOptions } from '../../engine/load-options';
 import { RunStopped } from '../../engine/run-stopped';
 import { startEngine } from '../../engine/remote-engine';
 import { installation } from '../../node/installation';
@@ -39,7 +39,7 @@ export const newestOf = ({ config, hash }: Pick<SftRequest, 'config' | 'hash'>, 
 export async function trainAndExport(
   { config, hash, modelFolder, signal, onStep, onProgress, printLine }: SftRequest,
   folder: string,
-  samples: { train: SftSample[]; val: SftSample[] },
+  samples: { train: SftSample[]; val: SftSample[]; pictures: PictureOptions },
 ): Promise<{ steps: number; before: number | null; after: number | null }> {
   const { model, trainer, workbench } = config;
   const total = stepsOf(samples.train.length, config);
@@ -70,6 +70,7 @@ export async function trainAndExport(
       seed: deriveSeed('new-weights', trainer.seed),
       maxPositions: config.data.max_length,
       cacheFolder: installation.cache,
+      pictures: samples.pictures,
     });
     const loaded = await abortable(signal, loading);
     const metrics = new LineLog(join(folder, sftFiles.metrics), { fsync: 'explicit' });

@@ -26,16 +26,23 @@ export interface SolverOptions {
   tools?: ToolSyntax | undefined;
 }
 
+/** What a demonstrator that follows a solver calls. */
+export interface SolverTools extends DemonstratorTools {
+  /** Returns the true state of an episode, for states that are pictures; undefined if the environment states none. */
+  stateOf?(episode: string): string | undefined;
+}
+
 export class SolverDemonstrator implements TextGenerator {
   constructor(
-    private readonly tools: DemonstratorTools,
+    private readonly tools: SolverTools,
     private readonly options: SolverOptions,
   ) {}
 
   async generate(rows: readonly GenerationRow[]): Promise<GeneratedRow[]> {
     const plans = await this.tools.solve(rows.map(({ row }) => row));
-    return rows.map(({ row, append }) => {
-      const text = this.answer(this.tools.decode(append), plans.get(row) ?? []);
+    return rows.map(given => {
+      const { row } = given;
+      const text = this.answer(given, plans.get(row) ?? []);
       const ids = [...this.tools.encode(text), this.tools.stopTokenId];
       return { row, ids, logprobs: ids.map(() => 0), finish: 'stop' as const };
     });
@@ -49,15 +56,23 @@ export class SolverDemonstrator implements TextGenerator {
    * Returns the response text after the prompt's `<think>` or answer tag. Without a plan, the answer is empty and the
    * episode fails.
    */
-  private answer(prompt: string, plan: readonly string[]): string {
+  private answer(given: GenerationRow, plan: readonly string[]): string {
     const { maxDepth, actionsPerTurn, actionSeparator, named, thinks, tag, tools } = this.options;
     if (tools) return this.toolAnswer(plan.length > maxDepth ? undefined : plan[0], tools);
     const actions = plan.length > maxDepth ? [] : plan.slice(0, actionsPerTurn);
     const answer = `${actions.join(` ${actionSeparator} `)}</${tag}>`;
     if (!thinks) return answer;
-    const state = prompt.slice(prompt.lastIndexOf('State:'));
+    const state = this.stateText(given);
     const seen = actions.length > 0 && demonstrate(state, actions, 'looking', actionsPerTurn, new RandomStream(0));
     return `${seen ? seen.thought : planned(actions, named)}</think><${tag}>${answer}`;
+  }
+
+  /** Returns the newest state as text; if it is shown as a picture, the true state. */
+  private stateText({ row, append, shows = [] }: GenerationRow): string {
+    const stated = shows.length > 0 ? this.tools.stateOf?.(row) : undefined;
+    if (stated !== undefined) return `State:\n${stated}`;
+    const prompt = this.tools.decode(append);
+    return prompt.slice(prompt.lastIndexOf('State:'));
   }
 
   /** Returns the response text with which an episode with tools continues: calls, or an answer. */

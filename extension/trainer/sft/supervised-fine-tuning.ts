@@ -51,13 +51,13 @@ export async function sft(request: SftRequest): Promise<SftResult> {
 /** Creates the demonstrations and trains on them. @throws RunStopped if a stop arrives before training begins */
 async function demonstrateAndTrain(request: SftRequest, folder: string): Promise<SftResult> {
   const { config, hash } = request;
-  const shown = await demonstrationSet(request);
+  const { pictures, ...shown } = await demonstrationSet(request, folder);
   await makeFolder(folder);
   await replaceFile(join(folder, sftFiles.about), json({ hash, config }));
   for (const [name, episodes] of Object.entries(shown))
     await replaceFile(join(folder, `demonstrations-${name}.jsonl`), episodes.map(demonstrationLine));
   const samples = { train: shown.train.flatMap(samplesOf), val: shown.val.flatMap(samplesOf) };
-  const { steps, before, after } = await trainAndExport(request, folder, samples);
+  const { steps, before, after } = await trainAndExport(request, folder, { ...samples, pictures });
   const finished = existsSync(join(folder, sftFiles.model));
   const result: SftResult = {
     folder,
