@@ -9,7 +9,7 @@ makeSmallModel({
   folder: process.env.SMALL_MODEL_FOLDER ?? join(installation.models, 'ragen-small'),
   seed: 60_000_000, // far above the seeds of training (10000…) and validation (123…)
   corpusBatches: 24,
-  vocabSize: 1400,
+  vocabSize: 2400,
   steps: { learn: 4000, forget: 120 },
   validateEvery: 1000,
   validationGroups: 32,

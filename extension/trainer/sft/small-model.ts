@@ -39,6 +39,7 @@ const groups: Readonly<Record<string, number>> = {
   SmallCube1: 1,
   SmallCube: 4,
   SmallCube3: 2,
+  SmallShop: 3,
 };
 
 /**
@@ -55,6 +56,7 @@ const looking = {
     rubikscube: 0.2,
     sokoban: 0.15,
     sudoku: 0.4,
+    webshop: 0.3,
   } as Readonly<Record<string, number>>,
 };
 
@@ -73,12 +75,12 @@ const rates = { warmupSteps: 50, highest: 2e-3, lowest: 1e-4 };
 const passBudget = { maxTokens: 800, maxRows: 12 };
 
 /**
- * Pieces of which each becomes one token if it is frequent: cells, pairs of a cube's colours, lists of candidates, three
- * cells of a board's row, numbers and words.
+ * Pieces of which each becomes one token if it is frequent: a shop's products, cells, pairs of a cube's colours, lists of
+ * candidates, three cells of a board's row, numbers and words.
  */
-const isolate = String.raw` ?\(\d, ?\d\)| ?\[[A-Z], [A-Z]\]|(?<=\): )\[[1-4](?:, [1-4])*\]|\[\d\]| \|\| |[#_√OXPS]{3}\n?|,? ?\d{1,2}| ?[A-Za-z]+'?`;
+const isolate = String.raw`[Bb]0[A-Za-z\d]{8}| ?\(\d, ?\d\)| ?\[[A-Z], [A-Z]\]|(?<=\): )\[[1-4](?:, [1-4])*\]|\[\d\]| \|\| |[#_√OXPS]{3}\n?|,? ?\d{1,2}| ?[A-Za-z]+'?`;
 /** Pieces that are never part of a fixed text, because they are the state. */
-const variable = String.raw`^(?: ?\(\d, ?\d\)| ?\[[A-Z], [A-Z]\]|\[[1-4](?:, [1-4])*\]|\[\d\]|[#_√OXPS]{3}\n?)$`;
+const variable = String.raw`^(?:[Bb]0[A-Za-z\d]{8}| ?\(\d, ?\d\)| ?\[[A-Z], [A-Z]\]|\[[1-4](?:, [1-4])*\]|\[\d\]|[#_√OXPS]{3}\n?)$`;
 
 const shape: ModelShape = {
   architectures: ['Qwen3ForCausalLM'],

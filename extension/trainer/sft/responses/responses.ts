@@ -5,6 +5,7 @@ import { countdownResponse } from './countdown-response';
 import { cubeResponse } from './cube-response';
 import { game2048Response } from './game-2048-response';
 import type { Respond } from './response';
+import { shopResponse } from './shop-response';
 import { sudokuResponse } from './sudoku-response';
 
 export const responses: Readonly<Record<string, Respond>> = {
@@ -15,4 +16,5 @@ export const responses: Readonly<Record<string, Respond>> = {
   rubikscube: cubeResponse,
   sokoban: roomResponse,
   sudoku: sudokuResponse,
+  webshop: shopResponse,
 };

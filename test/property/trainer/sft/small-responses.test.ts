@@ -12,6 +12,7 @@ import game2048 from '../../../../envs/game-2048/index';
 import rubikscube from '../../../../envs/rubikscube/index';
 import sokoban from '../../../../envs/sokoban/index';
 import sudoku from '../../../../envs/sudoku/index';
+import webshop from '../../../../envs/webshop/index';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import type { Demonstration } from '../../../../extension/trainer/sft/demonstrated-response';
 import { cellsAfter } from '../../../../extension/trainer/sft/board-cells';
@@ -21,7 +22,7 @@ import { load } from '../../../unit/trainer/config/presets';
 
 const { custom_envs } = load('small').config;
 const definitions: Record<string, EnvironmentDefinition> = Object.fromEntries(
-  [bandit, countdown, frozenLake, game2048, rubikscube, sokoban, sudoku].map(each => [each.name, each]),
+  [bandit, countdown, frozenLake, game2048, rubikscube, sokoban, sudoku, webshop].map(each => [each.name, each]),
 );
 
 /** An episode of a tag's environment in this process, with actions by name. */
@@ -188,6 +189,37 @@ test.each(['SmallCube1', 'SmallCube', 'SmallCube3'])('%s: the named turns solve 
       expect((await episode.step(action)).info.success).toBe(i === actions.length - 1);
   }),
 );
+
+describe('SmallShop', () => {
+  test('looking buys what the wish names, by actions that the page lists', () =>
+    eachSeed(async seed => {
+      const episode = await open('SmallShop', seed);
+      const wish = /Find me (.*?)(?: with |, and price|\.)/.exec(episode.state())![1];
+      let last: StepResult | undefined;
+      for (let turn = 0; turn < 4 && !last?.terminated; turn++) {
+        const { thought, actions } = await respond('SmallShop', episode, true, seed);
+        expect(thought.startsWith(`want ${wish}`)).toBe(true);
+        for (const action of actions) {
+          last = await episode.step(action);
+          expect(last.info.action_is_valid).toBe(true);
+        }
+      }
+      expect(last?.info.success).toBe(true);
+    }));
+
+  test('looking leaves a product that was opened by a guess', () =>
+    eachSeed(async seed => {
+      const episode = await open('SmallShop', seed);
+      let last: StepResult | undefined;
+      for (const action of (await respond('SmallShop', episode, true, seed)).actions) last = await episode.step(action);
+      for (const action of (await respond('SmallShop', episode, false, seed)).actions)
+        last = await episode.step(action);
+      for (let turn = 0; turn < 5 && !last?.terminated; turn++)
+        for (const action of (await respond('SmallShop', episode, true, seed)).actions)
+          last = await episode.step(action);
+      expect(last?.info.success).toBe(true);
+    }));
+});
 
 test.each(Object.keys(custom_envs).filter(tag => /^Small(?!Countdown)/.test(tag)))(
   '%s: a guess names the facts of the state and takes 1 to 3 actions that do not depend on the plan',
