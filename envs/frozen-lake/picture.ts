@@ -18,10 +18,13 @@ const wood: Colour = [150, 105, 60];
 const coat: Colour = [45, 140, 60];
 const skin: Colour = [245, 200, 160];
 
+/** Side of the picture of a lake of `size` × `size` tiles. */
+export const lakePictureSide = (size: number): number => size * tilePixels;
+
 /** Returns the picture of a lake with the player on `cell`, as PNG. */
 export function lakePicture({ size, tiles, start }: Lake, cell: number): Uint8Array {
   const side = tilePixels;
-  const drawing = new Drawing(size * side, size * side, edge);
+  const drawing = new Drawing(lakePictureSide(size), lakePictureSide(size), edge);
   tiles.forEach((tile, at) => {
     const [x, y] = [(at % size) * side, Math.floor(at / size) * side];
     drawing.rectangle(x + 1, y + 1, side - 2, side - 2, ice);

@@ -25,10 +25,13 @@ const colours: readonly Colour[] = [
   [60, 58, 50],
 ];
 
+/** Side of the picture of a grid of `size` × `size` cells. */
+export const gridPictureSide = (size: number): number => size * (cellPixels + gap) + gap;
+
 /** Returns the picture of a square grid, row by row, as PNG. */
 export function gridPicture(grid: readonly number[], size: number): Uint8Array {
   const step = cellPixels + gap;
-  const drawing = new Drawing(size * step + gap, size * step + gap, board);
+  const drawing = new Drawing(gridPictureSide(size), gridPictureSide(size), board);
   grid.forEach((tile, at) => {
     const [x, y] = [gap + (at % size) * step, gap + Math.floor(at / size) * step];
     const colour = tile === 0 ? empty : colours[Math.min(Math.log2(tile), colours.length) - 1];

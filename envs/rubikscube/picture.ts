@@ -28,11 +28,15 @@ const places = [
   [1, 2],
 ] as const;
 
+const face = 2 * sticker + 3 * gap;
+const step = face + 4;
+
+/** Size of the picture of a cube. */
+export const cubePictureSize = { width: 4 * step - 4, height: 3 * step - 4 };
+
 /** Returns the picture of a cube as PNG. */
 export function cubePicture(cube: Cube): Uint8Array {
-  const face = 2 * sticker + 3 * gap;
-  const step = face + 4;
-  const drawing = new Drawing(4 * step - 4, 3 * step - 4, background);
+  const drawing = new Drawing(cubePictureSize.width, cubePictureSize.height, background);
   places.forEach(([column, row], i) => {
     drawing.rectangle(column * step, row * step, face, face, body);
     for (let at = 0; at < 4; at++) {

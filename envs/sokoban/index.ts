@@ -4,29 +4,14 @@
 import { z } from 'zod';
 import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
-import { boardPicture, type Colour } from '../api/picture';
 import { relativeSentences, structuredState } from '../api/state-text';
 import { renderMode } from '../api/render-mode';
 import { drawRoom } from './generator';
+import { roomPicture } from './picture';
 import { box, boxOnTarget, player, push, target, type Room } from './room';
 import { solveRoom } from './solver';
 
 const meanings = ['wall', 'empty', 'target', 'box on target', 'box', 'player', 'player on target'];
-
-/**
- * The colour of each entry in `meanings`, as in gym-sokoban's `tiny_world` mode. A cell is 16 pixels wide, like
- * gym-sokoban's sprites.
- */
-const colours: readonly Colour[] = [
-  [0, 0, 0],
-  [243, 248, 238],
-  [254, 126, 125],
-  [254, 95, 56],
-  [142, 121, 56],
-  [160, 212, 56],
-  [219, 212, 56],
-];
-const cellPixels = 16;
 
 const side = z.int().min(4).max(64);
 
@@ -112,8 +97,8 @@ export default defineEnvironment({
       return text;
     };
     const picture = (): Observation => {
-      const cells = Array.from(room.state, (_, at) => colours[seen(at)]);
-      return { text: '<image>', images: [boardPicture(cells, width, cellPixels)] };
+      const cells = Array.from(room.state, (_, at) => seen(at));
+      return { text: '<image>', images: [roomPicture(cells, width)] };
     };
     const coord = () => {
       const cells = (kind: number, of = room.state) => [...of.keys()].filter(at => of[at] === kind);

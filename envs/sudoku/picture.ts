@@ -9,11 +9,14 @@ const line: Colour = [170, 170, 170];
 const given: Colour = [0, 0, 0];
 const placed: Colour = [30, 90, 200];
 
+/** Side of the picture of a grid of n × n cells. */
+export const sudokuPictureSide = (n: number): number => n * cellPixels + 3;
+
 /** Returns the picture of a grid as PNG. `initial` has the given numbers; 0 is an empty cell. */
 export function sudokuPicture(grid: Grid, initial: Grid): Uint8Array {
   const n = Math.sqrt(grid.length);
   const box = Math.sqrt(n);
-  const side = n * cellPixels + 3;
+  const side = sudokuPictureSide(n);
   const drawing = new Drawing(side, side, paper);
   for (let i = 0; i <= n; i++) {
     const [width, colour] = i % box === 0 ? [3, given] : [1, line];

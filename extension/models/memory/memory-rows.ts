@@ -17,6 +17,9 @@ import { pieceTokens } from '../generation/host-cache';
 import { laidOutBytes } from '../load-models';
 import { undoParameters } from '../engine-undo';
 import { loraSpecs } from '../adapters/lora';
+import { encoderSpecs, featureWidth } from '../vision/encoder-config';
+import { keptFeatureBytes } from '../vision/picture-features';
+import { encodingBytes, joinedBytes, keptBytes } from './encoder-memory';
 import { PassMemory, isLinear, sizesOf } from './pass-memory';
 import type { PlanInput } from './plan-input';
 import { measured } from './measured-memory';
@@ -87,7 +90,7 @@ export class MemoryRows {
       rows.push(row('loading', 'weights', all * 4, `${millions(all)} parameters × 4 bytes`));
       if (reference) rows.push(row('loading', 'reference', all * width, mapped));
     }
-    const { teacher } = this.input;
+    const { teacher, pictures } = this.input;
     const own = teacher ? count(parameterSpecs(teacher.decoder)) : 0;
     const frozen = lora || reference ? Math.max(all, own) : own;
     if (frozen > 0) {
@@ -100,6 +103,12 @@ export class MemoryRows {
       const bytes = bytesOf[teacher.stored];
       const how = `${millions(own)} parameters × ${bytes} bytes, mapped from the teacher's files`;
       rows.push(row('loading', 'teacher', own * bytes, how));
+    }
+    if (pictures) {
+      const own = count(encoderSpecs(pictures.encoder));
+      const bytes = bytesOf[pictures.stored];
+      const how = `${millions(own)} parameters × ${bytes} bytes, mapped from the model's files`;
+      rows.push(row('loading', 'vision encoder', own * bytes, how));
     }
     if (critic) {
       const own = this.criticTrained();
@@ -128,6 +137,36 @@ export class MemoryRows {
         `${measured.arena} × the larger of two memory needs: a decoding step with ${together} rows; a prefill of up to ${prefillTokens} tokens in chunks of ${pieceTokens}`,
       ),
       this.layOutRow(),
+      ...this.pictureRows(),
+    ];
+  }
+
+  /** Returns the rows for encoding pictures and for their features; none if no pictures are shown. */
+  private pictureRows(): PlanRow[] {
+    const { pictures, rollouts } = this.input;
+    if (!pictures) return [];
+    const { encoder, grids, tokens, perSequence } = pictures;
+    const patches = grids.reduce((sum, { rows, columns }) => sum + rows * columns, 0);
+    const width = featureWidth(encoder);
+    return [
+      row(
+        'rollout',
+        'encoder activations',
+        encodingBytes(pictures),
+        `${measured.arena} × peak memory of the encoder for a picture of ${patches} patches (${tokens} image tokens), and the patches`,
+      ),
+      row(
+        'rollout',
+        'kept image features',
+        keptBytes(pictures),
+        `at most ${keptFeatureBytes / 2 ** 20} MiB, for ${pictures.pictures} pictures × ${tokens} image tokens × ${width} numbers × 4 bytes`,
+      ),
+      row(
+        'rollout',
+        'image features of a call',
+        joinedBytes(pictures, rollouts),
+        `2 × ${rollouts} episodes × ${perSequence} image tokens × ${width} numbers × 4 bytes`,
+      ),
     ];
   }
 
@@ -241,12 +280,12 @@ export class MemoryRows {
    * longest prompt.
    */
   private diagnosisRows(): PlanRow[] {
-    const { decoder: c, longest, diagnosisTokens: tokens } = this.input;
+    const { decoder: c, longest, diagnosisTokens: tokens, pictures } = this.input;
     if (tokens === 0) return [];
     const prompts = Math.max(1, Math.floor(tokens / longest));
     const t = Math.min(longest, tokens);
     const read = this.passes.graph('prefixes', () =>
-      prefixGraph(this.passes.actor, { lowering: 'cpu', shared: false }),
+      prefixGraph(this.passes.actor, { lowering: 'cpu', shared: false, ...(pictures && { pictures: 'shown' }) }),
     )(sizesOf(c, { tokens: prompts * t, t, b: prompts, r: prompts }));
     const texts = Math.min(tokens, continuedTokens);
     const chunks = headChunks(texts, c.vocabSize);

@@ -128,8 +128,14 @@ export class PassMemory {
   }
 
   private build(kind: PassKind, chunks: number, shared: boolean): Graph {
-    const { checkpointed, klLoss, lossMode, lora, decoder } = this.input;
-    const shape: PackedShape = { lowering: 'cpu', shared, chunks, checkpointed };
+    const { checkpointed, klLoss, lossMode, lora, decoder, pictures } = this.input;
+    const shape: PackedShape = {
+      lowering: 'cpu',
+      shared,
+      chunks,
+      checkpointed,
+      ...(pictures && { pictures: 'shown' }),
+    };
     if (kind === 'score') return scoreGraph(this.actor, shape);
     if (kind === 'reference')
       return scoreGraph(lora ? this.base : { ...this.frozen('none'), maxPositions: this.base.maxPositions }, shape);

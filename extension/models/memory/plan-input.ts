@@ -5,6 +5,23 @@ import type { MomentFormat } from '../../engine/load-options';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import type { FileTensor } from '../decoder/decoder-parameters';
 import type { LoraOptions } from '../adapters/lora';
+import type { EncoderConfig } from '../vision/encoder-config';
+import type { PatchGrid } from '../vision/patches';
+
+/** What a run shows to a vision-language model, whose encoder is frozen. */
+export interface PicturePlan {
+  encoder: EncoderConfig;
+  /** Element type of the encoder's weights. */
+  stored: FileTensor['dtype'];
+  /** Patch grids of the picture with the most image tokens: one, or one per tile. */
+  grids: readonly PatchGrid[];
+  /** Number of image tokens of this picture. */
+  tokens: number;
+  /** Maximum number of image tokens of a sequence. */
+  perSequence: number;
+  /** Maximum number of different pictures of the run. */
+  pictures: number;
+}
 
 export interface PlanInput {
   decoder: DecoderConfig;
@@ -22,6 +39,8 @@ export interface PlanInput {
   critic: boolean;
   /** The teacher of on-policy distillation on this machine, whose weights are mapped; absent without one. */
   teacher?: { decoder: DecoderConfig; stored: FileTensor['dtype'] };
+  /** What is shown; absent for a model that reads text only, and if states are texts. */
+  pictures?: PicturePlan;
   klLoss: boolean;
   lossMode: LossMode;
   /** False for an engine that only generates. */

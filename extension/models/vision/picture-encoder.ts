@@ -8,7 +8,7 @@ import { featureWidth } from './encoder-config';
 import { encoderFeeds, featureCount } from './encoder-feeds';
 import { encodeGraph, encoderGradientGraph } from './encoder-graphs';
 import type { EncoderNetwork } from './encoder-graphs';
-import type { PicturePatches } from './patches';
+import type { PatchGrid, PicturePatches } from './patches';
 
 const defaultScores = 2 ** 22;
 
@@ -40,7 +40,7 @@ export class PictureEncoder {
     const total = parts.reduce((sum, part) => sum + featureCount(part, network.config), 0);
     const values = new Float32Array(total * width);
     let at = 0;
-    for (const batch of batches(parts, options.maxScores)) {
+    for (const batch of encoderBatches(parts, options.maxScores)) {
       const { feeds, counts } = encoderFeeds(network.config, batch);
       const session = await (this.encoding ??= this.session(encodeGraph(network, loweringOf(this.options))));
       const { features } = await session.run({ ...bank?.feeds(), ...feeds });
@@ -69,7 +69,7 @@ export class PictureEncoder {
     if (!bank) throw new Error('picture encoder: a frozen encoder has no gradient');
     const width = featureWidth(network.config);
     let at = 0;
-    for (const batch of batches(parts, options.maxScores)) {
+    for (const batch of encoderBatches(parts, options.maxScores)) {
       const { feeds, counts } = encoderFeeds(network.config, batch);
       const session = await (this.training ??= this.session(
         encoderGradientGraph(network, loweringOf(options), options.checkpointed ?? false),
@@ -91,8 +91,8 @@ export class PictureEncoder {
 }
 
 /** Splits pictures into batches whose attention scores, padded to the largest picture, stay within the limit. */
-function batches(parts: readonly PicturePatches[], maxScores = defaultScores): PicturePatches[][] {
-  const all: PicturePatches[][] = [];
+export function encoderBatches<Grid extends PatchGrid>(parts: readonly Grid[], maxScores = defaultScores): Grid[][] {
+  const all: Grid[][] = [];
   let longest = 0;
   for (const part of parts) {
     const patches = part.rows * part.columns;

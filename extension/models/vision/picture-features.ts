@@ -7,7 +7,7 @@ import { UserError } from '../../common/user-error';
 import type { PicturedTokens } from '../../engine/generation-calls';
 import { float32 } from '../../engine/session/session';
 import type { ShownFeatures, ShownPicture } from '../../engine/training-samples';
-import { readBounded } from '../../node/bounded-file';
+import { readBoundedSync } from '../../node/bounded-file';
 import type { ImageFeatures } from '../policy';
 import type { ParameterBank } from '../weights/parameter-bank';
 import { featureWidth } from './encoder-config';
@@ -25,7 +25,7 @@ import { pictureTiles } from './tiles';
 import type { VisionConfig } from './vision-config';
 
 /** Maximum bytes of the features that are kept. */
-const keptBytes = 512 * 2 ** 20;
+export const keptFeatureBytes = 512 * 2 ** 20;
 
 /** A picture, or a tile of a picture. */
 interface Part {
@@ -60,6 +60,8 @@ export class PictureFeatures {
   private readonly kept = new Map<string, Kept>();
   /** Bytes of the kept features of pictures whose encoding is done. */
   private bytes = 0;
+  /** The encoding of the picture that was asked for last. */
+  private last: Promise<unknown> = Promise.resolve();
   /** Version of the encoder's weights that encoded the kept features. */
   private version = 0;
 
@@ -73,7 +75,7 @@ export class PictureFeatures {
     private readonly processor: ProcessorOptions,
     private readonly encoder: Pick<PictureEncoder, 'features' | 'addGradient'>,
     private readonly bank?: Pick<ParameterBank, 'version'>,
-    private readonly mostBytes = keptBytes,
+    private readonly mostBytes = keptFeatureBytes,
   ) {}
 
   /** Returns the samples with what their tokens show, and the features of all their pictures; none without pictures. */
@@ -166,7 +168,7 @@ export class PictureFeatures {
       this.kept.set(name, known);
       return known.encoded;
     }
-    const kept: Kept = { encoded: this.encode(name), bytes: undefined };
+    const kept: Kept = { encoded: this.encodeNext(name), bytes: undefined };
     this.kept.set(name, kept);
     kept.encoded.then(
       ({ values }) => this.keep(kept, name, values.byteLength),
@@ -188,6 +190,13 @@ export class PictureFeatures {
     }
   }
 
+  /** Encodes a picture after those that were asked for earlier, so only one picture's patches are in memory. */
+  private encodeNext(name: string): Promise<Encoded> {
+    const encoded = this.last.then(() => this.encode(name));
+    this.last = encoded.catch(() => undefined);
+    return encoded;
+  }
+
   private async encode(name: string): Promise<Encoded> {
     const { encoder } = this.config;
     const patches = await this.patches(name);
@@ -204,7 +213,8 @@ export class PictureFeatures {
     const { encoder } = this.config;
     const file = join(this.folder, name);
     try {
-      const picture = await decodePicture(await readBounded(file, { most: maxPictureBytes, within: this.folder }));
+      // onnxruntime blocks this thread for seconds, so a read with a deadline would fail although the disk responds.
+      const picture = await decodePicture(readBoundedSync(file, { most: maxPictureBytes, within: this.folder }));
       if (this.processor.kind === 'patches') return [picturePatches(picture, this.processor)];
       if (encoder.kind !== 'siglip') throw new Error('pictures: an encoder of tiles must be SigLIP');
       return tilePatches(pictureTiles(picture, this.processor), encoder);

@@ -3,7 +3,7 @@
 // Qwen3VLProcessor, Idefics3Processor).
 import { UserError } from '../../common/user-error';
 import type { AddedToken } from '../tokenizer/added-tokens';
-import { patchGrid, patchTokens } from './patches';
+import { gridTokens, pictureGrids } from './picture-grids';
 import type { ProcessorOptions } from './processor-options';
 import { tileGrid, tilePrompt } from './tiles';
 import type { VisionConfig } from './vision-config';
@@ -43,18 +43,14 @@ export function picturePrompt(
     throw new UserError(
       `${folder}: tokenizer.json has no added token with the id ${imageToken}, which config.json names as image token: use both files of the same model`,
     );
+  const tokens = (size: Size): number => gridTokens(pictureGrids(size, encoder, options), encoder);
   if (options.kind === 'tiles') {
     const perTile = encoder.kind === 'siglip' ? (encoder.side / encoder.mergeSize) ** 2 : 0;
     return {
-      ...{ imageToken, imageText, before: '', after: '' },
+      ...{ imageToken, imageText, before: '', after: '', tokens },
       expansion: size => tilePrompt(tileGrid(size, options), perTile).replaceAll('<image>', imageText),
-      tokens: size => {
-        const { rows, columns } = tileGrid(size, options);
-        return (rows * columns + 1) * perTile;
-      },
     };
   }
-  const tokens = ({ width, height }: Size): number => patchTokens(patchGrid(width, height, options), options);
   const isQwen = family === 'qwen2_5_vl' || family === 'qwen3_vl';
   return {
     ...{ imageToken, imageText, tokens },

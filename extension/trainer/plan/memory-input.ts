@@ -19,6 +19,7 @@ import type { Bounds } from '../../models/memory/memory-overrides';
 import { openDecoder, readDecoderConfig } from '../../models/weights/model-folder';
 import { readAdapter } from '../../models/adapters/peft-adapter';
 import { passBudget } from '../run/pass-budget';
+import { plannedPictures } from './planned-pictures';
 import { workersOf } from '../run/run-environments';
 import { readRegularSync } from '../../node/regular-file';
 
@@ -117,6 +118,8 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const teacherFolder = await plannedTeacher(config, workspace);
   const { actor, ref, rollout, model } = config.actor_rollout_ref;
   const { decoder, stored } = await decoderPlanned(modelFolder);
+  const isLocal = config.workbench.engine === 'local'; // a server's model reads text only
+  const pictures = isLocal ? plannedPictures(config, modelFolder, stored) : undefined;
   checkLength(config, decoder);
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
@@ -141,6 +144,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
     reference: usesReference(config),
     critic: usesCritic(config),
     ...(teacherFolder !== undefined && { teacher: await decoderPlanned(teacherFolder) }),
+    ...(pictures && { pictures }),
     klLoss: actor.use_kl_loss,
     lossMode: builtInLoss(config),
     trains,

@@ -30,6 +30,8 @@ import { largestDivisor, remedyFor } from '../../models/memory/memory-overrides'
 import { samplingSlots } from '../../models/tinker/request-slots';
 import { readDecoderConfig, readTextShape } from '../../models/weights/model-folder';
 import { countParameters, fewerEpisodes, planInput } from './memory-input';
+import { pictureNotes, pictureWork, shownPictures } from './planned-pictures';
+import type { TagPictures } from './planned-pictures';
 import { assumedRates, remoteMemory, remoteSizes, remoteTime, trafficOf } from './remote-plan';
 import type { RatesBasis, RemotePlan, ServerRates } from './remote-plan';
 import { measureRates } from './server-rates';
@@ -62,7 +64,9 @@ export interface RunReport extends MemoryPlan {
   time: StepTime | null;
   /** What the run exchanges with its server; null if the model runs on this machine. */
   remote: RemotePlan | null;
-  /** Notes of the configuration, for example about a lowered max_model_len. */
+  /** The pictures that each tag shows to a vision-language model, with their image tokens. */
+  pictures: TagPictures[];
+  /** Notes of the configuration, for example about a lowered max_model_len or image tokens. */
   notes: string[];
 }
 
@@ -126,7 +130,8 @@ export async function planRun(
     const parameters = countParameters(input.decoder);
     const { model_path: path, trainer } = config;
     const runs = measuredRuns(workspace);
-    const work = workloadOf(config, parameters, input.teacher ? countParameters(input.teacher.decoder) : null);
+    const teacher = input.teacher ? countParameters(input.teacher.decoder) : null;
+    const work = workloadOf(config, parameters, teacher, pictureWork(config, input.pictures));
     const time = input.trains ? stepTime(work, path, trainer.total_training_steps, runs) : null;
     const run: RunReport = {
       config_name: configName,
@@ -134,7 +139,8 @@ export async function planRun(
       ...fit(input, config, available, subject),
       time,
       remote: null,
-      notes: [...notes, ...(teaching(work, 1, runs) === null ? [untimedTeacher] : [])],
+      pictures: shownPictures(config, folder),
+      notes: [...notes, ...pictureNotes(config, folder), ...(teaching(work, 1, runs) === null ? [untimedTeacher] : [])],
     };
     return { run, loaded };
   });
@@ -220,6 +226,7 @@ async function planRemote({
       ...trafficOf(sizes),
       limit,
     },
+    pictures: [],
     notes: [...notes, ...(teacherSeconds === null ? [untimedTeacher] : [])],
   };
 }
@@ -263,7 +270,7 @@ function fit(
   config: RunConfig,
   available: number,
   subject: string,
-): Omit<RunReport, 'config_name' | 'model' | 'time' | 'notes' | 'remote'> {
+): Omit<RunReport, 'config_name' | 'model' | 'time' | 'notes' | 'remote' | 'pictures'> {
   const { actor, rollout } = config.actor_rollout_ref;
   const plan = planMemory(input);
   const fits = !exceedsMemory({ planned: plan.peak.bytes, available });

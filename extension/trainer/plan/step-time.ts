@@ -7,6 +7,7 @@ import type { Manifest } from '../../run-data/run-manifest';
 import type { MetricsLine } from '../../run-data/step-lines';
 import type { RunConfig } from '../config/schema';
 import { usesCritic, usesReference, usesTeacher } from './memory-input';
+import type { PictureWork } from './planned-pictures';
 
 /**
  * Seconds per token, fitted to measurements of three models on two threads of an AMD EPYC 7R13 (docs/PERFORMANCE.md):
@@ -19,6 +20,11 @@ const cost = {
   trained: { fixed: 25e-6, parameter: 35e-12 },
   trainedAdapters: { fixed: 25e-6, parameter: 18e-12 },
 };
+/**
+ * Seconds per patch and parameter of a vision encoder: a third of the time of a trained token, which includes the backward
+ * pass.
+ */
+const encodedParameter = 12e-12;
 /** Time of a forward pass relative to a pass with gradients. */
 const forwardShare = 1 / 3;
 /**
@@ -49,6 +55,8 @@ export interface Workload {
   passes: number;
   /** The teacher that scores the kept tokens; null without one. */
   teacher: TeacherWork | null;
+  /** The pictures that a vision encoder encodes in a step; null without pictures. */
+  pictures: PictureWork | null;
 }
 
 /** A teacher (workbench.distillation): its name in the configuration, and its parameters if they are known. */
@@ -103,8 +111,14 @@ function teacherName(config: RunConfig): string | null {
 /**
  * Returns the workload of a configuration. Token counts are estimates from the configured limits.
  * @param teacherParameters number of the teacher's parameters; null without a teacher or if it is unknown
+ * @param pictures what a vision encoder encodes; null without pictures
  */
-export function workloadOf(config: RunConfig, parameters: number, teacherParameters: number | null = null): Workload {
+export function workloadOf(
+  config: RunConfig,
+  parameters: number,
+  teacherParameters: number | null = null,
+  pictures: PictureWork | null = null,
+): Workload {
   const teacher = teacherName(config);
   const { actor, model, rollout } = config.actor_rollout_ref;
   const { env_groups, group_size, env_configs } = config.es_manager.train;
@@ -121,11 +135,12 @@ export function workloadOf(config: RunConfig, parameters: number, teacherParamet
     tags: [...env_configs.tags].sort().join(),
     episodes: env_groups * group_size,
     sampled,
-    tokens: Math.min(rollout.max_model_len, assumedPrompt + 2 * sampled),
+    tokens: Math.min(rollout.max_model_len, assumedPrompt + 2 * sampled + (pictures?.tokens ?? 0)),
     kept: 1,
     // The critic is as large as the policy, so passes of the critic and of the policy cost the same.
     passes: actor.ppo_epochs + critic * (config.critic.ppo_epochs + forwardShare) + forwards * forwardShare,
     teacher: teacher === null ? null : { name: teacher, parameters: teacherParameters },
+    pictures,
   };
 }
 
@@ -172,7 +187,9 @@ export function stepTime(work: Workload, model: string, steps: number, runs: rea
   if (!run && ['cuda', 'webgpu'].includes(work.device)) return null;
   const alike = run?.work.tags === work.tags;
   const asPlayed = playedAs(work, run);
-  const generation = sampling(asPlayed) * (run ? run.generation / sampling(run.work) : 1);
+  // The rollout of a run with the same model and environments encoded the same pictures.
+  const encoded = alike && sameModel ? 0 : encoding(work);
+  const generation = (sampling(asPlayed) + encoded) * (run ? run.generation / sampling(run.work) : 1);
   const speed = run ? run.rest / updating(run.work) : 1;
   const training = updating(asPlayed) * speed + (teaching(asPlayed, speed, runs) ?? 0);
   return {
@@ -232,6 +249,9 @@ const keptTokens = ({ episodes, tokens, kept }: Workload): number => episodes * 
 
 const sampling = ({ episodes, sampled, parameters }: Workload): number =>
   episodes * sampled * (cost.sampled.fixed + cost.sampled.parameter * parameters);
+
+const encoding = ({ episodes, pictures }: Workload): number =>
+  pictures === null ? 0 : episodes * pictures.patches * pictures.parameters * encodedParameter;
 
 function updating(work: Workload): number {
   const { fixed, parameter } = work.adapters ? cost.trainedAdapters : cost.trained;

@@ -10,7 +10,9 @@ import { lakePicture } from '../../../envs/frozen-lake/picture';
 import game2048 from '../../../envs/game-2048';
 import { gridPicture } from '../../../envs/game-2048/picture';
 import rubikscube from '../../../envs/rubikscube';
+import sokoban from '../../../envs/sokoban';
 import sudoku from '../../../envs/sudoku';
+import { pictureSizeOf } from '../../../extension/trainer/plan/environment-pictures';
 import { reinterpret } from '../../support/partial';
 
 const decode = (png: Uint8Array) => PNG.sync.read(Buffer.from(png));
@@ -120,6 +122,29 @@ describe.each(environments)('%s', (name, definition, given, stateOf, actionOf) =
     expect((instruction as (config: unknown) => string)(config.parse(given))).not.toMatch(/picture/);
     expect(name).not.toBe('');
   });
+});
+
+it.each([
+  ['frozen_lake', frozenLake, { size: 6 }],
+  ['frozen_lake', frozenLake, {}],
+  ['game_2048', game2048, { size: 3 }],
+  ['game_2048', game2048, {}],
+  ['rubikscube', rubikscube, {}],
+  ['sokoban', sokoban, { dim_room: [5, 9], num_boxes: 1 }],
+  ['sokoban', sokoban, { dim_room: [9, 9], dim_x: 7, dim_y: 6, num_boxes: 1 }],
+  ['sokoban', sokoban, { num_boxes: 1 }],
+  ['sudoku', sudoku, { grid_size: 4 }],
+  ['sudoku', sudoku, {}],
+])('a plan knows the size of the pictures of %s', async (name, definition, given) => {
+  const { config, create } = reinterpret<EnvironmentDefinition>(definition);
+  const values = { ...given, render_mode: 'rgb_array' };
+  const { observation } = await create(config.parse(values)).reset({ seed: 1 });
+  const { width, height } = decode((observation as { images: Uint8Array[] }).images[0]);
+  expect(pictureSizeOf({ env_type: name, env_config: values }, { [name]: '' })).toEqual({
+    size: { width, height },
+    isAssumed: false,
+  });
+  expect(pictureSizeOf({ env_type: name, env_config: given }, { [name]: '' })).toBeNull();
 });
 
 it('a lake shows each tile, and the player on ice, in a hole and on the goal, differently', () => {

@@ -18,6 +18,7 @@ const {
   kl,
   diagnosisTokens,
   lossMode,
+  pictures,
 } = JSON.parse(json);
 const worker = new Worker(workerFile, { env: { ...process.env, ORT_DISABLE_TELEMETRY: '1' } });
 const { $call: call } = createBirpc(
@@ -30,9 +31,15 @@ worker.once('error', error => {
 
 let state = 1;
 const token = () => (state = (state * 48271) % 2147483647) % vocab;
-const ids = n => Array.from({ length: n }, token);
+/** Random ids; with pictures, `pictures.tokens` image tokens follow the first id. */
+const ids = n => {
+  const all = Array.from({ length: n }, token);
+  return pictures ? all.fill(pictures.imageToken, 1, 1 + pictures.tokens) : all;
+};
+const shows = i => (pictures ? [{ at: 1, picture: pictures.names[i % pictures.names.length] }] : []);
 const floats = value => new Float32Array(length).fill(value);
-const samples = Array.from({ length: updates }, () => ({
+const samples = Array.from({ length: updates }, (_, i) => ({
+  shows: shows(i),
   ids: Int32Array.from(ids(length)),
   mask: new Uint8Array(length).fill(1, 1),
   old_logprobs: floats(-Math.log(vocab)),
@@ -46,7 +53,12 @@ const peak = phase => (peaks[phase] = process.resourceUsage().maxRSS * 1024);
 
 await call('load', load);
 peak('loading');
-const rows = Array.from({ length: rollouts }, (_, i) => ({ row: String(i), append: ids(prompt), seed: i }));
+const rows = Array.from({ length: rollouts }, (_, i) => ({
+  row: String(i),
+  append: ids(prompt),
+  seed: i,
+  shows: shows(i),
+}));
 const sampling = {
   ...{ temperature: 1, top_p: 1, top_k: 0, min_p: 0, repetition_penalty: 1, do_sample: true },
   ...{ max_new_tokens: length - prompt, stop_token_ids: [], stop: [], max_model_len: length },
@@ -55,7 +67,8 @@ await call('generate', rows, sampling);
 peak('rollout');
 if (diagnosisTokens > 0) {
   const many = n => Array.from({ length: diagnosisTokens / length }, () => Int32Array.from(ids(n)));
-  await call('crossScore', many(length), many(length), { maxTokens: diagnosisTokens, maxRows: 64 }, 1);
+  const shown = many(length).map((_, i) => shows(i));
+  await call('crossScore', many(length), many(length), { maxTokens: diagnosisTokens, maxRows: 64 }, 1, shown);
   peak('diagnosis');
 }
 await call('score', 'actor', samples, budget(scoreTokens), 1);

@@ -1,23 +1,19 @@
 // The memory plan against measured processes, and its values for models too large to load here.
-import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
-import type { LoadOptions } from '../../../../extension/engine/load-options';
 import { parameterSpecs, parseDecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import type { DecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import { largestMicroBatchTokens, planMemory } from '../../../../extension/models/memory/memory-plan';
 import type { PlanInput } from '../../../../extension/models/memory/plan-input';
 import { phases } from '../../../../extension/models/memory/memory-rows';
-import type { Phase } from '../../../../extension/models/memory/memory-rows';
 import { Weights, initialize } from '../../../../extension/models/weights/weights';
 import { writeSafetensors } from '../../../../extension/models/weights/safetensors-writer';
+import { measuredPeaks, passes, plain, uncollected } from '../../../support/memory-plans';
 import { temporaryFolder } from '../../../support/temporary-folder';
 
 const folder = temporaryFolder();
-const worker = resolve('dist/engine-worker.cjs');
 
 interface Shape {
   hidden: number;
@@ -52,68 +48,16 @@ async function writeRandom(shape: Shape): Promise<string> {
   return path;
 }
 
-const plain: Omit<
-  PlanInput,
-  'decoder' | 'longest' | 'updateTokens' | 'criticTokens' | 'scoreTokens' | 'referenceTokens' | 'rollouts'
-> = {
-  stored: 'F32',
-  lora: null,
-  rolloutQuantization: 'none',
-  baseQuantization: 'none',
-  checkpointed: false,
-  reference: false,
-  critic: false,
-  klLoss: false,
-  lossMode: 'vanilla',
-  diagnosisTokens: 0,
-  environments: 0,
-  sharesPrefixes: false,
-  answer: 4,
-  promptSharedBy: 0,
-  trains: true,
-  moments: { actor: 'float32', critic: 'float32' },
-};
-/** Every pass holds the same number of tokens. */
-const passes = (tokens: number) => ({
-  ...{ updateTokens: tokens, criticTokens: tokens, scoreTokens: tokens, referenceTokens: tokens },
-});
 const lora = { rank: 8, alpha: 16, dropout: 0, targets: 'all-linear' };
 
 /** Peak bytes of a process up to the end of each phase, and the bytes in the plan. */
 async function compare(shape: Shape, input: Omit<PlanInput, 'decoder'>) {
   const path = await writeRandom(shape);
-  const load: LoadOptions = {
-    modelFolder: path,
-    adapterFolder: null,
-    device: 'cpu',
-    threads: 2,
-    lora: input.lora,
-    rolloutQuantization: input.rolloutQuantization,
-    baseQuantization: input.baseQuantization,
-    checkpointed: input.checkpointed,
-    referenceFolder: input.reference ? path : null,
-    moments: input.moments,
-    critic: input.critic,
-    seed: 1,
-    maxPositions: input.longest,
-    cacheFolder: join(folder(), 'cache'),
-  };
-  const { longest: length, rollouts, updateTokens, scoreTokens, critic, klLoss: kl } = input;
-  const { diagnosisTokens, lossMode } = input;
-  const work = {
-    ...{ diagnosisTokens, lossMode },
-    ...{ load, vocab: shape.vocab, rollouts, prompt: length - 4, length },
-    ...{ updates: updateTokens / length, passTokens: updateTokens, scoreTokens, critic, kl },
-  };
-  const script = [join(__dirname, 'measure-peak.mjs'), worker, JSON.stringify(work)];
-  const { stdout } = await promisify(execFile)(process.execPath, script, { encoding: 'utf8' });
-  const held = JSON.parse(stdout.trim().split('\n').at(-1)!) as Record<Phase, number>;
+  const held = await measuredPeaks(path, shape.vocab, input, join(folder(), 'cache'));
   return { held, plan: planMemory({ ...input, decoder: parseDecoderConfig(configOf(shape), path) }) };
 }
 
 describe('the memory of a process by the end of each phase', () => {
-  /** Bytes that JavaScript may hold until garbage collection. */
-  const uncollected = 64 * 2 ** 20;
   const small = { hidden: 128, layers: 4, vocab: 512 };
   const wide = { hidden: 256, layers: 2, vocab: 16384 };
   test.each<[string, Shape, Omit<PlanInput, 'decoder'>]>([

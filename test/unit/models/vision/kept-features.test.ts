@@ -2,6 +2,7 @@
 // encoder is a substitute that counts its calls.
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { float32 } from '../../../../extension/engine/session/session';
 import type { PicturePatches } from '../../../../extension/models/vision/patches';
@@ -26,13 +27,16 @@ function opened(keptPictures: number) {
   });
   const pixels = { rescaleFactor: 1, mean: [0, 0, 0], std: [1, 1, 1], minPixels: 256, maxPixels: 256 } as const;
   const sizes = { patchSize: 4, temporalPatchSize: 2, mergeSize: 2 } as const;
-  const state = { encodings: 0, fails: false };
+  const state = { encodings: 0, fails: false, running: 0, most: 0 };
   const encoder = {
-    features: (parts: readonly PicturePatches[]) => {
+    features: async (parts: readonly PicturePatches[]) => {
       state.encodings++;
-      if (state.fails) return Promise.reject(new Error('no memory'));
+      state.most = Math.max(state.most, ++state.running);
+      await setImmediate();
+      state.running--;
+      if (state.fails) throw new Error('no memory');
       const features = parts.reduce((sum, { rows, columns }) => sum + (rows * columns) / 4, 0);
-      return Promise.resolve({ values: float32(new Float32Array(features * width), [features, width]) });
+      return { values: float32(new Float32Array(features * width), [features, width]) };
     },
     addGradient: () => Promise.resolve(),
   };
@@ -67,6 +71,12 @@ test('pictures that are encoded at the same time are counted', async () => {
   expect(await ask('c', 'd')).toBe(0);
   expect(await ask('a', 'b')).toBe(2);
   expect(await ask('a', 'b')).toBe(0);
+});
+
+test('one picture at a time is encoded', async () => {
+  const { ask, state } = opened(2);
+  expect(await ask('a', 'b', 'c', 'd')).toBe(4);
+  expect(state.most).toBe(1);
 });
 
 test('a picture that could not be encoded is encoded again', async () => {
