@@ -68,6 +68,22 @@ export const variablesFor = {
   ],
   /** Data and cache folders. */
   folders: ['XDG_*', 'HF_HOME', 'HF_HUB_CACHE', 'HF_ENDPOINT', 'HF_HUB_OFFLINE'],
+  /** Clients of container engines: where the engine is, and how it is configured. */
+  containers: [
+    'DOCKER_HOST',
+    'DOCKER_CONTEXT',
+    'DOCKER_CONFIG',
+    'DOCKER_CERT_PATH',
+    'DOCKER_TLS_VERIFY',
+    'CONTAINER_HOST',
+    'CONTAINER_CONNECTION',
+    'CONTAINER_SSHKEY',
+    'CONTAINERS_CONF',
+    'CONTAINERS_STORAGE_CONF',
+    'CONTAINERS_REGISTRIES_CONF',
+    'DBUS_SESSION_BUS_ADDRESS',
+    'XDG_*',
+  ],
   /** GPU drivers and numerical libraries. */
   devices: [
     'CUDA_*',

@@ -1,17 +1,23 @@
 // One episode of a program: the program runs until it calls the model, waits for the reply, and runs on. Its own time is
 // limited; the time in which it waits for the model does not count. The first call is the state after a reset, each
 // further call is the state after the previous reply, and the end of the program ends the episode.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ModelCall, ModelReply } from '../api/model-calls';
 import { CallLoop, type CallEvent } from '../api/model-server/call-loop';
 import type { CallLine } from '../api/model-server/call-server';
+import { programEnvironment } from '../api/program-environment';
+import { containerFiles, containerProgram, type ContainerConfig } from './container';
+import type { Engine } from './container-engine';
 import { formatExit, Program, type Command, type ProgramExit, type ProgramOptions } from './process';
 import { exitReward, fileReward, lastLine, scorerReward, type Earned } from './reward';
 
 export interface EpisodeOptions {
-  command: Command;
+  /** null runs the container's own program. */
+  command: Command | null;
+  /** The container in which the command runs, and what runs it; undefined without a container. */
+  contained?: { container: ContainerConfig; engine: Engine };
   folder: string;
   pass: readonly string[];
   env: Readonly<Record<string, string>>;
@@ -38,34 +44,49 @@ const longestVariable = 32_768;
 
 export class ProgramEpisode {
   private readonly scratch = mkdtempSync(join(tmpdir(), 'ragen-program-'));
+  /** The files of the episode. The folder around it keeps other users out, so a container's user may write here. */
+  private readonly files = join(this.scratch, 'files');
   private readonly program: Program;
-  private readonly variables: Record<string, string>;
   private readonly loop: CallLoop<ProgramExit>;
+  /** Variables of programs on this machine. */
+  private readonly variables: Record<string, string>;
 
   constructor(
     private readonly line: CallLine,
     private readonly options: EpisodeOptions,
     { seed, member, mode, task }: EpisodeSeed,
   ) {
+    mkdirSync(this.files);
+    chmodSync(this.files, 0o777);
     if (task !== undefined) writeFileSync(this.file('task.json'), task);
-    this.variables = {
-      RAGEN_SEED: String(seed),
-      RAGEN_MEMBER: String(member),
-      RAGEN_MODE: mode,
-      RAGEN_REWARD_FILE: this.file('reward.json'),
-      ...(task !== undefined && { RAGEN_TASK_FILE: this.file('task.json') }),
-      ...(task !== undefined && task.length <= longestVariable && { RAGEN_TASK: task }),
-    };
+    const { command, contained, folder, pass, env } = options;
     const access = {
       OPENAI_BASE_URL: line.url,
       OPENAI_API_BASE: line.url,
       OPENAI_API_KEY: line.secret,
       ANTHROPIC_BASE_URL: line.address,
       ANTHROPIC_API_KEY: line.secret,
-      NO_PROXY: '127.0.0.1,localhost',
-      no_proxy: '127.0.0.1,localhost',
+      NO_PROXY: `127.0.0.1,localhost,${line.host}`,
+      no_proxy: `127.0.0.1,localhost,${line.host}`,
     };
-    this.program = new Program(this.programOptions(options.command, access));
+    const variablesIn = (files: string) => ({
+      RAGEN_SEED: String(seed),
+      RAGEN_MEMBER: String(member),
+      RAGEN_MODE: mode,
+      RAGEN_REWARD_FILE: `${files}/reward.json`,
+      ...(task !== undefined && { RAGEN_TASK_FILE: `${files}/task.json` }),
+      ...(task !== undefined && task.length <= longestVariable && { RAGEN_TASK: task }),
+    });
+    this.variables = variablesIn(this.files);
+    this.program = new Program(
+      contained
+        ? containerProgram({
+            ...contained,
+            ...{ command, folder, pass, files: this.files },
+            variables: { ...variablesIn(containerFiles), ...access, ...env },
+          })
+        : this.programOptions(command!, access),
+    );
     this.loop = new CallLoop(line, this.program.ended, options.time_limit * 1000);
   }
 
@@ -88,18 +109,17 @@ export class ProgramEpisode {
   /** Ends the program with all its processes, and removes its files. */
   async close(): Promise<void> {
     this.line.close();
-    this.program.kill();
-    await this.program.ended.catch(() => undefined);
+    await this.program.end();
     rmSync(this.scratch, { recursive: true, force: true });
   }
 
   private file(name: string): string {
-    return join(this.scratch, name);
+    return join(this.files, name);
   }
 
   private programOptions(command: Command, more: Record<string, string>): ProgramOptions {
     const { folder, pass, env } = this.options;
-    return { command, folder, pass, variables: { ...this.variables, ...more, ...env } };
+    return { command, folder, environment: { ...programEnvironment(pass), ...this.variables, ...more, ...env } };
   }
 }
 

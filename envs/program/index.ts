@@ -8,6 +8,8 @@ import { defineEnvironment, MissingDependency, type StepResult } from '../api/en
 import { callObservation, replyOf } from '../api/model-calls';
 import { callServer } from '../api/model-server/call-server';
 import { taskOf, tasksFor } from '../api/task-lines';
+import { containerConfig } from './container';
+import { findEngine, type Engine } from './container-engine';
 import { ProgramEpisode, withoutCall, type ProgramEvent } from './episode';
 import { formatExit } from './process';
 import { programVersion } from './version';
@@ -19,6 +21,10 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('program of an episode: a list of the program and its arguments, or a text for the shell'),
+  container: containerConfig
+    .nullable()
+    .default(null)
+    .describe('container in which `command` runs, or the image’s own program without `command`; null: none'),
   folder: z.string().default('.').describe('folder in which the program runs, relative to the workspace'),
   env: z.record(z.string(), z.string()).default({}).describe('variables that are added to the program’s environment'),
   pass_env: z
@@ -63,9 +69,9 @@ export default defineEnvironment({
   atOnce: ({ at_once }) => at_once,
   instruction: '',
   patience: ({ time_limit, scorer_time_limit }) => 1000 * (time_limit + scorer_time_limit + 30),
-  dependencies(config) {
-    const { command, folder, reward, scorer } = config;
-    if (command === null)
+  async dependencies(config) {
+    const { command, container, folder, reward, scorer } = config;
+    if (command === null && container === null)
       throw new MissingDependency('has no program', 'set env_config.command to the command of your program');
     if (reward === 'scorer' && scorer === null)
       throw new MissingDependency('has no scorer', 'set env_config.scorer, or set env_config.reward to exit or file');
@@ -74,14 +80,22 @@ export default defineEnvironment({
     const missing = config.files.find(file => !existsSync(pathIn(folder, file)));
     if (missing !== undefined)
       throw new MissingDependency(`does not find its file ${missing} in ${folder}`, 'correct env_config.files');
+    const unknown = container?.mounts.find(({ source }) => !existsSync(pathIn(folder, source)));
+    if (unknown !== undefined)
+      throw new MissingDependency(
+        `cannot mount ${pathIn(folder, unknown.source)}, which does not exist`,
+        'correct env_config.container.mounts',
+      );
     tasksFor(config, 'train');
     tasksFor(config, 'val');
+    if (container) await findEngine(container.image, container.engine);
   },
 
   create(config) {
     const { folder, files, time_limit, success_reward } = config;
     let episode: ProgramEpisode | undefined;
     let version: string | undefined;
+    let engine: Engine | undefined;
 
     /** Converts an event after a reply to the result of the step. */
     const result = async (event: ProgramEvent): Promise<StepResult> => {
@@ -104,8 +118,13 @@ export default defineEnvironment({
         version = programVersion(files.map(file => pathIn(folder, file)));
         const lines = tasksFor(config, mode);
         const server = await callServer();
-        const options = { ...config, command: config.command!, pass: config.pass_env, scorer: config.scorer ?? '' };
-        episode = new ProgramEpisode(server.open(), options, {
+        const { container } = config;
+        if (container) engine ??= await findEngine(container.image, container.engine);
+        const options = {
+          ...{ ...config, pass: config.pass_env, scorer: config.scorer ?? '' },
+          ...(container && engine && { contained: { container, engine } }),
+        };
+        episode = new ProgramEpisode(server.open(container?.host), options, {
           ...{ seed, member, mode },
           task: lines && taskOf(lines, seed),
         });

@@ -2,6 +2,7 @@
 // `http://127.0.0.1:<port>/e/<number>/<secret>`. Its calls wait in order of arrival until they are answered.
 // Security: the server listens on 127.0.0.1 only, refuses requests of web pages (Origin, Sec-Fetch-Site, or another
 // Host after DNS rebinding), compares secrets in constant time, and bounds bodies, waiting calls and slow requests.
+// A program in a container may know this machine by another host name, which its requests then have as Host.
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -40,10 +41,12 @@ export class CallLine {
 
   /**
    * @param address base address without `/v1`, as Anthropic's clients take it
+   * @param host host name of the address
    * @param remove ends the line's route
    */
   constructor(
     readonly address: string,
+    readonly host: string,
     readonly secret: string,
     private readonly remove: () => void,
   ) {}
@@ -94,7 +97,7 @@ export class CallServer {
 
   private constructor(
     private readonly http: Server,
-    private readonly origin: string,
+    private readonly port: number,
   ) {}
 
   /**
@@ -110,15 +113,19 @@ export class CallServer {
       http.listen(port, '127.0.0.1', resolve);
     });
     http.unref(); // the process may end while the server waits
-    const server = new CallServer(http, `http://127.0.0.1:${(http.address() as AddressInfo).port}`);
+    const server = new CallServer(http, (http.address() as AddressInfo).port);
     return server;
   }
 
-  /** Opens an address for a program. */
-  open(): CallLine {
+  /**
+   * Opens an address for a program.
+   * @param host host name or IPv4 address by which the program reaches 127.0.0.1 of this machine
+   */
+  open(host = '127.0.0.1'): CallLine {
     const id = String(++this.count);
     const secret = randomBytes(24).toString('hex');
-    const line = new CallLine(`${this.origin}/e/${id}/${secret}`, secret, () => this.lines.delete(id));
+    const address = `http://${host}:${this.port}/e/${id}/${secret}`;
+    const line = new CallLine(address, host, secret, () => this.lines.delete(id));
     this.lines.set(id, line);
     return line;
   }
@@ -156,14 +163,15 @@ export class CallServer {
     const site = headers['sec-fetch-site'];
     if (headers.origin !== undefined || site === 'cross-site' || site === 'same-site')
       throw new RequestError(403, 'requests of web pages are refused: call from a program');
-    if (!/^(127\.0\.0\.1|localhost)(:\d+)?$/i.test(headers.host ?? ''))
-      throw new RequestError(403, `the Host header is ${shownHost(headers.host)}: call 127.0.0.1`);
     const {
       id = '',
       secret = '',
       route = '/',
     } = /^\/e\/(?<id>\d+)\/(?<secret>[0-9a-f]+)(?<route>\/[^?]*)/.exec(url)?.groups ?? {};
     const line = this.lines.get(id);
+    const host = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
+    if (!['127.0.0.1', 'localhost', line?.host.toLowerCase()].includes(host))
+      throw new RequestError(403, `the Host header is ${shownHost(headers.host)}: call 127.0.0.1`);
     if (!line || !isSame(line.secret, secret))
       throw new RequestError(
         404,

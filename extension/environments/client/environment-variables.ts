@@ -13,7 +13,10 @@ import { builtInFiles } from './environment-specs';
  * variables.
  */
 const readBy: Readonly<Record<string, (config: Readonly<Record<string, unknown>>) => readonly string[]>> = {
-  program: ({ pass_env }) => (Array.isArray(pass_env) ? pass_env.filter(name => typeof name === 'string') : []),
+  program: ({ pass_env, container }) => [
+    ...(Array.isArray(pass_env) ? pass_env.filter(name => typeof name === 'string') : []),
+    ...(container ? variablesFor.containers : []),
+  ],
   search: () => ['RETRIEVAL_SERVER_URL'],
   // If `repl_command` is set, a local REPL executes code that a model wrote. The REPL must not receive the API key of
   // the Lean server.

@@ -12,6 +12,7 @@ const env = {
   HTTPS_PROXY: 'http://proxy',
   HF_HOME: '/data/hf',
   HF_TOKEN: 'hf_secret',
+  DOCKER_HOST: 'unix:///run/docker.sock',
   OPENAI_API_KEY: 'sk-secret',
   LEAN_SERVER_API_KEY: 'lean-secret',
   GYM_KEY: 'gym-secret',
@@ -55,6 +56,7 @@ describe('an environment process', () => {
     expect(variables(['remote', { api_key_env: 'GYM_KEY' }])).toEqual([...plain, 'GYM_KEY'].sort());
     expect(variables(['program', { command: ['node'] }])).toEqual(plain);
     expect(variables(['program', { pass_env: ['GYM_KEY'] }])).toEqual([...plain, 'GYM_KEY'].sort());
+    expect(variables(['program', { container: { image: 'agent' } }])).toEqual(['DOCKER_HOST', ...plain]);
     expect(variables(['search'])).toEqual([...plain, 'RETRIEVAL_SERVER_URL'].sort());
     expect(variables(['lean'])).toEqual([...plain, 'LEAN_SERVER_API_KEY'].sort());
     expect(variables(['lean', { repl_command: ['lake', 'exe', 'repl'] }])).toEqual(plain);
