@@ -1,10 +1,10 @@
 // tinker-cookbook: metrics.jsonl (steps from 0 on), and summaries of rollouts per iteration. The summaries contain
-// lengths, rewards and what the environment logs, but no texts. Source: tinker-cookbook 0.6.1, stores/training_store.py,
-// rl/rollout_logging.py.
+// lengths, rewards, metrics and what the environment logs, but no texts. Source: tinker-cookbook 0.6.1,
+// stores/training_store.py, rl/rollout_logging.py, rl/metric_util.py.
 import { isRecord } from '../../common/json';
 import type { Adapter, ChatMessage, ForeignEpisode, RolloutUnit } from '../adapter';
 import { looseRecord, numbersIn, recordsOf, rowSource, stepOf } from '../json-rows';
-import { configIn, firstRecord, onlyRun, requireVersion, stem } from '../peek';
+import { configCount, configIn, firstRecord, onlyRun, requireVersion, stem } from '../peek';
 import type { SourceFolder } from '../source-folder';
 
 const summaries = /^(.*?)\/?iteration_(\d{1,12})\/(train|eval_[^/]*)_rollout_summaries\.jsonl$/;
@@ -33,7 +33,7 @@ export const tinkerCookbook: Adapter = {
       trainer: { name: 'tinker-cookbook' },
       name: stem(root === '' ? source.path : root),
       config: config ? { 'tinker-cookbook': config } : {},
-      totalSteps: 0,
+      totalSteps: Math.max(0, configCount(config, 'max_steps') - 1), // number of the last step
       found: [
         ...(hasMetrics ? [`metrics: ${metrics}`] : []),
         ...(hasRollouts ? [`summaries of rollouts: ${within}iteration_*`] : []),
@@ -56,9 +56,13 @@ export const tinkerCookbook: Adapter = {
   },
 };
 
+/** Metrics of the environments in which 1 is a solved task; the second is that of `ProblemEnv`. */
+const solved = ['success', 'correct'];
+
+// Without tags that divide the groups, there is only `env/all`.
 function renameOf(name: string): string {
-  const success = /^env\/(?!all\/)([^/]+)\/success$/.exec(name);
-  const validation = /^test\/env\/([^/]+)\/success$/.exec(name);
+  const success = /^env\/([^/]+)\/(?:success|correct)$/.exec(name);
+  const validation = /^test\/env\/([^/]+)\/(?:success|correct)$/.exec(name);
   if (success) return `train/${success[1]}/success`;
   return validation ? `val-env/${validation[1]}/success` : (names[name] ?? name);
 }
@@ -89,18 +93,32 @@ function rolloutOf(record: Record<string, unknown>): ForeignEpisode | null {
   const { schema_version, group_idx, total_reward, steps, tags, split, trajectory_metrics } = record;
   requireVersion('tinker-cookbook', 'schema_version', schema_version, [1]);
   if (typeof total_reward !== 'number' || !Array.isArray(steps)) return null;
-  const metrics = isRecord(trajectory_metrics) ? numbersIn(trajectory_metrics) : {};
+  const turns = steps.filter(isRecord);
+  const own = isRecord(trajectory_metrics) ? numbersIn(trajectory_metrics) : {};
+  const last = metricsIn(turns.at(-1) ?? {});
+  const isSolved = solved.map(key => own[key] ?? last[key]).find(value => value !== undefined);
   const [tag] = Array.isArray(tags) ? (tags as unknown[]) : [];
   return {
     group: `${String(split)} ${String(group_idx)}`,
     tag: typeof tag === 'string' ? tag : 'rollout',
-    messages: steps.filter(isRecord).flatMap(messagesOf),
+    messages: turns.flatMap(messagesOf),
     reward: total_reward,
-    success: 'success' in metrics ? metrics['success'] > 0 : null,
-    terminated: steps.some(step => isRecord(step) && step['episode_done'] === true),
-    metrics,
+    success: isSolved === undefined ? null : isSolved > 0,
+    terminated: turns.some(turn => turn['episode_done'] === true),
+    metrics: { ...stepMetrics(turns), ...own },
     hasTexts: false,
   };
+}
+
+const metricsIn = ({ metrics }: Record<string, unknown>): Record<string, number> =>
+  isRecord(metrics) ? numbersIn(metrics) : {};
+
+/** Returns the means of the metrics of the turns that have them, as the trainer's own averages do. */
+function stepMetrics(turns: readonly Record<string, unknown>[]): Record<string, number> {
+  const values = new Map<string, number[]>();
+  for (const turn of turns)
+    for (const [key, value] of Object.entries(metricsIn(turn))) values.set(key, [...(values.get(key) ?? []), value]);
+  return Object.fromEntries([...values].map(([key, all]) => [key, all.reduce((sum, x) => sum + x, 0) / all.length]));
 }
 
 /** A step as an observation of known length and what the environment logged about the response. */

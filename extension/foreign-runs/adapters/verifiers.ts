@@ -3,7 +3,7 @@
 import { isRecord } from '../../common/json';
 import type { Adapter, MetricSource } from '../adapter';
 import { numbersIn, recordsOf } from '../json-rows';
-import { configIn, firstRecord, onlyRun, stem } from '../peek';
+import { configIn, configValue, firstRecord, onlyRun, stem } from '../peek';
 import type { SourceFolder } from '../source-folder';
 import { legacyRollout, tracedRollout } from '../verifiers-traces';
 
@@ -15,8 +15,9 @@ export const verifiers: Adapter = {
     const found: string[] = [];
     for (const { name } of source.matching(files).slice(0, 1000)) {
       const record = await firstRecord(source, name);
-      if (Array.isArray(record?.['traces']) || (record && 'example_id' in record && 'completion' in record))
-        found.push(name);
+      const hasRollout =
+        Array.isArray(record?.['traces']) || (record && 'example_id' in record && 'completion' in record);
+      if (hasRollout || (await hasBegun(source, name))) found.push(name);
     }
     const name = onlyRun(source, 'verifiers', found);
     if (name === undefined) return null;
@@ -46,6 +47,13 @@ export const verifiers: Adapter = {
     };
   },
 };
+
+/** Whether a file is that of an evaluation without a finished rollout: verifiers creates it empty, after the configuration. */
+async function hasBegun(source: SourceFolder, name: string): Promise<boolean> {
+  if (!name.endsWith('traces.jsonl') || source.stat(name)?.size !== 0) return false;
+  const config = await evalConfig(source, name.slice(0, -'traces.jsonl'.length));
+  return typeof configValue(config, 'env.taskset.id') === 'string';
+}
 
 const evalConfig = async (source: SourceFolder, within: string): Promise<Record<string, unknown> | undefined> =>
   (await configIn(source, `${within}configs/resolved/eval.json`)) ?? configIn(source, `${within}configs/eval.json`);

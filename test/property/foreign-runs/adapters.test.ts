@@ -23,6 +23,8 @@ const trainers = [
   'trl/trl-1.16',
   'trl/trl-1.14',
   'tinker-cookbook',
+  'tinker-cookbook-arithmetic',
+  'verifiers-lake-count',
   'openai-messages',
 ];
 

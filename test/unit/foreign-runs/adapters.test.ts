@@ -145,6 +145,24 @@ it('verifiers: evaluations of both formats; several runs in one folder are refus
   await expect(attach('verifiers')).rejects.toThrow('contains 2 runs of verifiers');
 });
 
+it('verifiers: an evaluation is recognised before its first rollout is finished', async () => {
+  const begun = join(workspace(), 'begun');
+  cpSync(join(samples, 'verifiers-lake-count'), begun, { recursive: true });
+  const traces = readFileSync(join(begun, 'traces.jsonl'));
+  writeFileSync(join(begun, 'traces.jsonl'), '');
+  const old = new Date(Date.now() - 60_000); // a file that changed a moment ago may still be written
+  utimesSync(join(begun, 'traces.jsonl'), old, old);
+  const { adapter, episodes, folder } = await attachOnce(workspace(), begun);
+  expect([adapter, episodes]).toEqual(['verifiers', {}]);
+  writeFileSync(join(begun, 'traces.jsonl'), traces);
+  utimesSync(join(begun, 'traces.jsonl'), old, old);
+  const after = await attachOnce(workspace(), begun, { earlier: folder });
+  expect(after.episodes['val-000000'].map(({ group_id, reward }) => [group_id, reward])).toEqual(
+    [[0, 0], [0, 1], [0, 0], [1, 0], [1, 0], [1, 0]], // prettier-ignore
+  );
+  expect(after.episodes['val-000000'][0]).toMatchObject({ tag: 'lake-count-v1', metrics: { characters: 67 } });
+});
+
 it('SkyRL: evaluations, with scores per token summed', async () => {
   const { adapter, metrics, episodes, missing } = await attach('skyrl');
   expect(adapter).toBe('skyrl');
@@ -182,6 +200,17 @@ it('tinker-cookbook: steps from 0, summaries without texts', async () => {
   ]);
   expect(episodes['val-000000'].map(({ mode }) => mode)).toContain('val');
   expect(folder.readStatus()?.state).toBe('finished');
+});
+
+it('tinker-cookbook: a recipe’s metrics of turns, its task metric, and the number of its last step', async () => {
+  const { metrics, episodes, folder } = await attach('tinker-cookbook-arithmetic');
+  expect(metrics.map(line => [line.step, line['critic/score/mean'], line['train/all/success']])).toEqual(
+    [[0, -0.1, 0], [1, -0.1, 0], [2, -0.1, 0]], // prettier-ignore
+  );
+  expect(Object.values(episodes).map(({ length }) => length)).toEqual([4, 4, 4]);
+  const [episode] = episodes['step-000000'];
+  expect(episode).toMatchObject({ tag: 'problems', score: -0.1, success: false, metrics: { format: 0, correct: 0 } });
+  expect(folder.readStatus()).toMatchObject({ state: 'finished', step: 2, total_steps: 2, success: 0 });
 });
 
 it('JSON lines: usual names of fields, steps in the lines, and a mapping for other names', async () => {
