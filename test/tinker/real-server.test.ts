@@ -1,8 +1,8 @@
 // The engine over the network against a real server: SkyRL's JAX backend. Sampling equals scoring, one step of every
 // loss equals the local engine's with the same adapter, a state is resumed, the adapter comes down, and a killed server
 // is noticed. Prepared by test/tinker/install.mjs.
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { aggregationWeights } from '../../extension/algorithms/loss-aggregation';
 import { lossModes, type LossAggMode } from '../../extension/algorithms/policy-loss-options';
@@ -15,11 +15,7 @@ import { readTextShape } from '../../extension/models/weights/model-folder';
 import { PolicyEngine } from '../../extension/models/policy-engine';
 import { TinkerEngine } from '../../extension/models/tinker/tinker-engine';
 import { plainLoad, relativeError } from '../support/small-models';
-import { RealServer } from './real-server';
-
-const installed = existsSync(resolve(import.meta.dirname, '../../.tinker/installed'));
-if (!installed && process.env.RAGEN_REQUIRE_TINKER === '1')
-  throw new Error('RAGEN_REQUIRE_TINKER is set, but there is no server: run node test/tinker/install.mjs');
+import { installed, RealServer } from './real-server';
 
 const budget = { maxTokens: 4096, maxRows: 64 };
 const lora = { rank: 8, alpha: 32, dropout: 0, targets: 'all-linear' } as const;

@@ -1,7 +1,7 @@
 // A real Tinker server for tests: SkyRL 0.3.0 with the JAX backend on this machine's CPU, and a small Qwen3 model that
 // this process writes, so that both the server and the local engine can load it.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -12,6 +12,11 @@ import { Weights, initialize } from '../../extension/models/weights/weights';
 
 const here = import.meta.dirname;
 const python = resolve(here, '../../.tinker/bin/python');
+
+/** Whether test/tinker/install.mjs has installed the server. */
+export const installed = existsSync(resolve(here, '../../.tinker/installed'));
+if (!installed && process.env.RAGEN_REQUIRE_TINKER === '1')
+  throw new Error('RAGEN_REQUIRE_TINKER is set, but there is no server: run node test/tinker/install.mjs');
 
 const config = {
   architectures: ['Qwen3ForCausalLM'],
