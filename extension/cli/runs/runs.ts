@@ -101,7 +101,7 @@ export function rowOf(folder: RunFolder): Row {
 function formatRow(row: Row): string {
   const { run, name, state, silent_s, step, total_steps, episodes, success, tags, archived, error } = row;
   if (state === 'damaged') return printable(`${run}  ${state}: ${error}`);
-  const { done, of } = episodes ?? { done: step, of: total_steps ?? '?' };
+  const { done, of } = episodes ?? { done: step, of: total_steps || '?' };
   const share = success === null ? '' : `${(success * 100).toFixed(1)} %`;
   const silent = silent_s === undefined ? [] : [`(not responding for ${silent_s} s)`];
   const labels = [name, ...silent, ...tags.map(tag => `#${tag}`), ...(archived ? ['(archived)'] : [])].join(' ');
