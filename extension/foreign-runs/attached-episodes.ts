@@ -1,31 +1,26 @@
 // Converts rollouts of another trainer to the episode files of a run folder: newest steps first, one file per step and
 // mode, replaced as a whole if its source has changed. Of a large newest step, the beginning is converted first, so that
 // its episodes are shown soon. `attached.json` names the sources of each file, so that a later process converts only
-// what is new. The files have a limit of bytes in total; beyond it, the oldest steps are removed.
+// what is new. The files have a limit of bytes in total; beyond it, the oldest steps are removed. The conversion of a
+// step can be interrupted at each rollout; nothing of it is then kept.
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { createWriteStream, existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { maximum } from '../common/lists';
 import { UserError } from '../common/user-error';
-import { replaceFile, storeError } from '../node/files';
-import { mostLineBytes, episodesFile, picturesFolder, runFiles } from '../run-data/run-file-names';
-import { addToIndex, indexLine, type EpisodeIndexLine } from '../run-data/episode-index-line';
+import { replaceFile } from '../node/files';
+import { episodesFile, picturesFolder, runFiles } from '../run-data/run-file-names';
 import { EpisodeIndexLog } from '../trainer/store/episode-index-log';
 import type { RunFolder } from '../trainer/store/run-folder';
 import { json, readJson } from '../trainer/store/run-documents';
 import type { RolloutUnit } from './adapter';
 import { AttachedPictures } from './attached-pictures';
-import { episodeRecord } from './episode-record';
-import { RolloutDiagnosis, type DiagnosedStep, type StepDiagnosis } from './rollout-diagnosis';
+import { writeEpisodes } from './episode-file';
+import type { DiagnosedStep } from './rollout-diagnosis';
 import type { SourceFolder } from './source-folder';
 
 /** Default limit of the converted episodes in bytes. */
 export const defaultEpisodeBytes = 4 * 10 ** 9;
-/** Maximum number of rollouts of a step; the rest is not read. */
-const mostEpisodes = 200_000;
-/** Maximum bytes of an episode's line: its index line and readers have the same limit. */
-const mostEpisodeBytes = mostLineBytes / 2;
 /** Converted bytes of the newest step that are shown before the complete step is converted. */
 const beginningBytes = 2 ** 22;
 /** Maximum characters of a key in `attached.json`; a longer one is hashed. */
@@ -52,6 +47,15 @@ const convertedSchema = z.object({
     .default({}),
 });
 type Converted = z.infer<typeof convertedSchema>;
+
+export interface ConvertOptions {
+  /** Called between units; no further unit is converted once it returns true. */
+  until: () => boolean;
+  /** If aborted, the unit that is being converted is left as it was, and no further one is converted. */
+  signal: AbortSignal;
+  /** Called before each conversion of a step's rollouts. */
+  onStep?: (step: number) => Promise<void>;
+}
 
 export class AttachedEpisodes {
   private readonly index: EpisodeIndexLog;
@@ -103,9 +107,10 @@ export class AttachedEpisodes {
    * Converts new and changed units, newest step first, until `until` returns true. Returns the number of units that
    * remain, without those beyond the limit of bytes.
    */
-  async convert(units: readonly RolloutUnit[], until: () => boolean): Promise<number> {
+  async convert(units: readonly RolloutUnit[], options: ConvertOptions): Promise<number> {
+    const { until, signal } = options;
     const newestFirst = [...units].sort((a, b) => b.step - a.step || (a.mode < b.mode ? 1 : -1));
-    await this.convertBeginnings(newestFirst);
+    await this.convertBeginnings(newestFirst, options);
     let bytes = 0;
     let waiting = 0;
     for (const unit of newestFirst) {
@@ -121,23 +126,22 @@ export class AttachedEpisodes {
         bytes += sizeOf(known);
         continue;
       }
-      if (until() || this.isYoung(unit)) {
-        waiting++;
-        bytes += sizeOf(known);
-        continue;
-      }
-      bytes += await this.convertUnit(unit, key);
+      const isPostponed = signal.aborted || until() || this.isYoung(unit);
+      const converted = isPostponed ? undefined : await this.convertUnit(unit, key, options);
+      if (converted === undefined) waiting++;
+      bytes += converted ?? sizeOf(known);
     }
     return waiting;
   }
 
   /** Converts the beginning of the newest step of each mode, if nothing of the step is converted yet. */
-  private async convertBeginnings(newestFirst: readonly RolloutUnit[]): Promise<void> {
+  private async convertBeginnings(newestFirst: readonly RolloutUnit[], options: ConvertOptions): Promise<void> {
     for (const mode of ['train', 'val'] as const) {
       const unit = newestFirst.find(each => each.mode === mode && !this.isYoung(each));
       if (!unit || this.mostBytes <= 0 || this.converted.units[idOf(unit)]) continue;
       const key = this.keyOf(unit);
-      if (!this.problems.has(`${idOf(unit)} ${key}`)) await this.convertUnit(unit, key, beginningBytes);
+      if (options.signal.aborted || this.problems.has(`${idOf(unit)} ${key}`)) continue;
+      await this.convertUnit(unit, key, options, beginningBytes);
     }
   }
 
@@ -167,20 +171,30 @@ export class AttachedEpisodes {
     return files.some(name => Math.abs(Date.now() - (this.source.stat(name)?.mtimeMs ?? 0)) < settledMs);
   }
 
-  /** Writes the episodes of a unit, at most about `most` bytes; returns their number of bytes, with the pictures. */
-  private async convertUnit(unit: RolloutUnit, key: string, most = Infinity): Promise<number> {
+  /**
+   * Writes the episodes of a unit, at most about `most` bytes; returns their number of bytes, with the pictures. Undefined
+   * if `signal` is aborted before the last rollout is read; the files are then as before.
+   */
+  private async convertUnit(
+    unit: RolloutUnit,
+    key: string,
+    { signal, onStep }: ConvertOptions,
+    most = Infinity,
+  ): Promise<number | undefined> {
     const { mode, step } = unit;
     const id = idOf(unit);
     const file = this.folder.file(episodesFile(mode, step));
+    await onStep?.(step);
     const pictures = new AttachedPictures(this.source, this.folder.file(picturesFolder(mode, step)), this.mostBytes);
     try {
-      const { index, bytes, skipped, isComplete, diagnosis } = await writeEpisodes(unit, `${file}.new`, most, pictures);
+      const written = await writeEpisodes(unit, `${file}.new`, { most, pictures, signal });
+      const { index, bytes, skipped, isComplete, diagnosis } = written;
       pictures.publish();
       if (this.converted.units[id] || existsSync(file)) this.index.forget(mode, step);
       if (bytes > 0) renameSync(`${file}.new`, file);
       else rmSync(`${file}.new`, { force: true });
       this.index.appendLine(index);
-      const written = maximum(
+      const newest = maximum(
         unit.files.map(name => this.source.stat(name)?.mtimeMs ?? 0),
         0,
       );
@@ -189,12 +203,13 @@ export class AttachedEpisodes {
         ...{ bytes, skipped },
         ...(pictures.bytes > 0 && { pictures: pictures.bytes }),
       };
-      if (mode === 'train' && isComplete) this.converted.diagnoses[step] = { ...diagnosis, written };
+      if (mode === 'train' && isComplete) this.converted.diagnoses[step] = { ...diagnosis, written: newest };
       this.noteChange();
       return bytes + pictures.bytes;
     } catch (error) {
       rmSync(`${file}.new`, { force: true });
       pictures.discard();
+      if (signal.aborted) return undefined;
       if (!(error instanceof UserError) || isOwn(error, this.folder.path)) throw error;
       this.problems.set(`${id} ${key}`, error.message);
       return 0;
@@ -240,68 +255,4 @@ function unitOf(id: string): Pick<RolloutUnit, 'mode' | 'step'> {
 function fileOf(id: string): string {
   const { mode, step } = unitOf(id);
   return episodesFile(mode, step);
-}
-
-interface WrittenEpisodes {
-  index: EpisodeIndexLine;
-  bytes: number;
-  /** Number of lines and rows that were no rollouts. */
-  skipped: number;
-  /** Whether all rollouts are written. */
-  isComplete: boolean;
-  /** Diagnosis of the written rollouts. */
-  diagnosis: StepDiagnosis;
-}
-
-async function writeEpisodes(
-  unit: RolloutUnit,
-  file: string,
-  most: number,
-  pictures: AttachedPictures,
-): Promise<WrittenEpisodes> {
-  const { mode, step } = unit;
-  const groups = new Map<string, { id: number; members: number }>();
-  const index = indexLine(mode, step, 0);
-  const diagnosis = new RolloutDiagnosis();
-  let [count, bytes, skipped] = [0, 0, 0];
-  let isComplete = true;
-  const output = createWriteStream(file);
-  const failed = once(output, 'error').then(([error]) => Promise.reject(storeError('write', file, error)));
-  failed.catch(() => undefined);
-  const write = async (text: string): Promise<void> => {
-    if (!output.write(text)) await Promise.race([once(output, 'drain'), failed]);
-  };
-  try {
-    for await (const rollout of unit.read()) {
-      if (count >= mostEpisodes) break;
-      if (bytes >= most) {
-        isComplete = false;
-        break;
-      }
-      if (!rollout || !Number.isFinite(rollout.reward)) {
-        skipped++;
-        continue;
-      }
-      const group = groups.get(rollout.group) ?? { id: groups.size, members: 0 };
-      groups.set(rollout.group, group);
-      const place = { mode, step, group_id: group.id, member: group.members, env_id: count };
-      const episode = episodeRecord(await pictures.withCopies(rollout), place);
-      const text = `${JSON.stringify(episode)}\n`;
-      const length = Buffer.byteLength(text);
-      if (length > mostEpisodeBytes) {
-        skipped++;
-        continue;
-      }
-      group.members++;
-      bytes += length;
-      await write(text);
-      addToIndex(index, episode, bytes);
-      if (mode === 'train') diagnosis.add(episode, rollout.hasTexts ?? true);
-      count++;
-    }
-  } finally {
-    output.end();
-    await Promise.race([once(output, 'close'), failed.catch(() => undefined)]);
-  }
-  return { index, bytes, skipped, isComplete, diagnosis: diagnosis.result() };
 }

@@ -21,6 +21,9 @@ const writeMs = 1000;
 export const attachedFrom = (workspace: string, path: string): RunFolder[] =>
   RunFolder.list(workspace).filter(({ manifest }) => manifest.trainer?.source === path);
 
+/** `reading` while files wait to be read, then `following`. */
+export type FollowPhase = 'reading' | 'following';
+
 export class AttachedRun {
   private readonly metrics: AttachedMetrics;
   readonly episodes: AttachedEpisodes;
@@ -78,7 +81,7 @@ export class AttachedRun {
     // The run is shown at once; the process that follows the files replaces this status.
     await folder.writeStatus({
       ...{ state: 'running', step: 0, total_steps: run.totalSteps, success: null, success_of: 'train', reward: null },
-      ...{ tokens_per_s: null, eta_s: null, phase: 'following', activity: 'reading the files' },
+      ...{ tokens_per_s: null, eta_s: null, phase: 'reading' satisfies FollowPhase },
       updated: new Date().toISOString(),
     });
     return folder;
@@ -89,8 +92,11 @@ export class AttachedRun {
     return new AttachedRun(folder, source, run, episodeBytes);
   }
 
-  /** Reads new metrics and writes them, those of a large file in parts. Returns whether there were any. */
-  async updateMetrics(): Promise<boolean> {
+  /**
+   * Reads new metrics and writes them, those of a large file in parts. Returns whether there were any. Throws the reason
+   * of `signal` if it is aborted meanwhile; the rows that were read are then written, and this object cannot read further.
+   */
+  async updateMetrics(signal?: AbortSignal): Promise<boolean> {
     let last = -1;
     const { run, table, metrics } = this;
     let [written, has] = [performance.now(), false];
@@ -98,6 +104,7 @@ export class AttachedRun {
       const seen = this.isRead ? Date.now() : (this.source.stat(source.name)?.mtimeMs ?? Date.now());
       const rename = run.rename ?? ((name: string) => name);
       const again = await source.read(row => {
+        signal?.throwIfAborted();
         last = Math.max(last, row.step);
         const values: Record<string, number> = {};
         for (const [name, value] of Object.entries(row.values)) values[rename(name)] = value;
@@ -138,8 +145,8 @@ export class AttachedRun {
     this.metrics.writeAlarms();
   }
 
-  /** Writes the status if it has changed. */
-  async updateStatus(state: RunStatus['state'], activity?: string): Promise<void> {
+  /** Writes the status if it has changed. `activity` says what is read, or since when there is nothing new. */
+  async updateStatus(state: RunStatus['state'], phase: FollowPhase = 'following', activity?: string): Promise<void> {
     const { table, run } = this;
     const success = table.newest(table.keys.filter(key => /^val-env\/[^/]+\/success$/.test(key)));
     const training = table.newest(table.keys.filter(key => /^train\/[^/]+\/success$/.test(key)));
@@ -155,7 +162,7 @@ export class AttachedRun {
       reward: table.newest(['critic/score/mean']) ?? null,
       tokens_per_s: null, // verl's throughput is per GPU, and other trainers log none
       eta_s: state === 'running' && seconds !== undefined && left > 0 ? Math.round(left * seconds) : null,
-      phase: 'following',
+      phase,
       ...(activity !== undefined && { activity }),
     };
     const text = JSON.stringify(status);

@@ -8,7 +8,7 @@ import { UserError } from '../common/user-error';
 import { acquireLease, newToken, readLease } from '../trainer/store/held-lease';
 import type { RunFolder } from '../trainer/store/run-folder';
 import type { ForeignRun } from './adapter';
-import { AttachedRun } from './attached-run';
+import { AttachedRun, type FollowPhase } from './attached-run';
 import type { SourceFolder } from './source-folder';
 
 /** Milliseconds between two listings; longer if a listing takes long. */
@@ -58,35 +58,47 @@ export interface FollowOptions {
 export const isFollowed = (folder: RunFolder): boolean => readLease(folder.path)?.live === true;
 
 /**
- * Follows a run until it has ended, `signal` is aborted or, with `once`, everything is read. Throws a UserError if
- * another process follows it or the files cannot be read.
+ * Follows a run until it has ended, `signal` is aborted or, with `once`, everything is read. An abort takes effect within
+ * a file of metrics and within a step; the run then contains complete steps only, or the beginning of its newest step.
+ * Returns whether everything was read. Throws a UserError if another process follows the run or the files cannot be read.
  */
 export async function followRun(
   folder: RunFolder,
   source: SourceFolder,
   run: ForeignRun,
   { episodeBytes, once, signal, onChange, ...options }: FollowOptions,
-): Promise<void> {
+): Promise<boolean> {
   const lease = options.lease ?? (await leaseOf(folder));
   const { lost } = lease;
   const attached = AttachedRun.open(folder, source, run, episodeBytes);
   const alarm = new Alarm();
   const stop = (): void => alarm.ring();
+  const stopped = AbortSignal.any([signal, lost]);
   for (const each of [signal, lost]) each.addEventListener('abort', stop, { once: true });
   const watcher = once ? undefined : watchMetrics(source, run, stop);
-  let ended = false;
+  let [ended, isComplete] = [false, false];
+  /** The status' phase and activity. */
+  let shown: [FollowPhase, string?] = ['reading'];
   let derivedAt = performance.now();
   try {
     for (let isFirst = true; !signal.aborted && !lost.aborted; isFirst = false) {
       const began = performance.now();
+      isComplete = false;
       if (!isFirst) await source.refresh();
       const walkMs = performance.now() - began;
-      const grown = await attached.updateMetrics();
+      const grown = await attached.updateMetrics(stopped);
       ended = (await run.ended?.()) ?? hasAllSteps(attached, run);
-      await attached.updateStatus(ended ? 'finished' : 'running', silence(source, attached, run));
+      await attached.updateStatus('running', ...shown);
       if (isFirst) onChange(attached, true);
       const before = attached.episodes.steps;
-      const waiting = await convert(attached, run, once, signal);
+      const onStep = (step: number): Promise<void> => {
+        shown = ['reading', `rollouts of step ${step}`];
+        return attached.updateStatus('running', ...shown);
+      };
+      const { waiting, isBusy } = await convert(attached, run, { once, signal: stopped, onStep });
+      isComplete = waiting === 0;
+      if (!isBusy) shown = ['following', silence(source, attached, run)];
+      await attached.updateStatus(ended && isComplete ? 'finished' : 'running', ...shown);
       // Each change of earlier rows makes the pages read all rows again, so it is rare while steps are converted.
       const isDue = waiting === 0 || performance.now() - derivedAt > derivedMs;
       if (isDue) derivedAt = performance.now();
@@ -98,26 +110,38 @@ export async function followRun(
       await alarm.wait(wait);
     }
     if (lost.aborted) throw lost.reason;
+    return isComplete;
   } catch (error) {
+    if (signal.aborted && error === signal.reason) return false;
     if (error instanceof UserError && !lost.aborted) attached.warn(error.message); // shown on the Log page
     throw error;
   } finally {
     for (const each of [signal, lost]) each.removeEventListener('abort', stop);
     await watcher?.close();
     if (!lost.aborted) {
-      await attached.updateStatus(ended ? 'finished' : 'stopped');
+      await attached.updateStatus(ended && isComplete ? 'finished' : 'stopped');
       await attached.close();
     }
     lease.release();
   }
 }
 
-/** Converts rollouts for a while; returns the number of steps that remain. */
-async function convert(attached: AttachedRun, run: ForeignRun, once: boolean, signal: AbortSignal): Promise<number> {
+interface Slice {
+  once: boolean;
+  signal: AbortSignal;
+  onStep(step: number): Promise<void>;
+}
+
+/** Converts rollouts for a while. Returns the number of steps that remain, and whether the time was too short for them. */
+async function convert(
+  attached: AttachedRun,
+  run: ForeignRun,
+  { once, ...options }: Slice,
+): Promise<{ waiting: number; isBusy: boolean }> {
   const began = performance.now();
-  const until = (): boolean => signal.aborted || (!once && performance.now() - began > sliceMs);
+  const until = (): boolean => !once && performance.now() - began > sliceMs;
   const { units, more = false } = await run.rollouts();
-  const waiting = await attached.episodes.convert(units, until);
+  const waiting = await attached.episodes.convert(units, { until, ...options });
   await attached.episodes.save();
   for (const message of attached.episodes.problems.values()) attached.warn(message);
   if (attached.episodes.isCut)
@@ -127,7 +151,7 @@ async function convert(attached: AttachedRun, run: ForeignRun, once: boolean, si
   const { skipped } = attached.episodes;
   if (waiting === 0 && skipped > 0)
     attached.warn(`${counted(skipped, 'line')} of the rollouts could not be read, so these rollouts are not shown`);
-  return waiting + Number(more);
+  return { waiting: waiting + Number(more), isBusy: more || (waiting > 0 && until()) };
 }
 
 /** Whether the last planned step is there. */

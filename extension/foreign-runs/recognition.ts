@@ -30,16 +30,18 @@ export const adapters: readonly Adapter[] = [
   jsonLines,
 ];
 
+/** A run, and the adapter that has found it. */
+export interface Recognised {
+  adapter: Adapter;
+  run: ForeignRun;
+}
+
 /**
  * Returns the adapter that recognises the folder, and what it has found. `id` names the adapter to ask; by default, all
  * are asked. Throws UnmappedFields if the folder contains JSON lines whose fields have unusual names, and another
  * UserError if no adapter recognises it.
  */
-export async function recognise(
-  source: SourceFolder,
-  id?: string,
-  mapping: Mapping = {},
-): Promise<{ adapter: Adapter; run: ForeignRun }> {
+export async function recognise(source: SourceFolder, id?: string, mapping: Mapping = {}): Promise<Recognised> {
   const names = adapters.map(adapter => adapter.id).join(', ');
   const asked = id === undefined ? adapters : adapters.filter(adapter => adapter.id === id);
   if (asked.length === 0) throw new UserError(`there is no trainer ${id}: use one of ${names}`);

@@ -24,7 +24,11 @@ export const statusSchema = z.object({
   reward: z.number().nullable().describe('mean episodic return of the newest step'),
   tokens_per_s: z.number().nullable(),
   eta_s: z.number().nullable(),
-  phase: z.string().describe('one of queued, download, rollout, update, validation, checkpoint and idle'),
+  phase: z
+    .string()
+    .describe(
+      'one of queued, download, rollout, update, validation, checkpoint and idle; of runs of other trainers, reading and following',
+    ),
   activity: z
     .string()
     .optional()

@@ -19,9 +19,15 @@ const timeoutMs = 60_000;
 
 /**
  * Starts a process that follows the run, and waits until the process holds the run's lease or has ended. What it finds
- * later, also errors, it writes to the run folder. Throws a UserError if it ends with an error before.
+ * later, also errors, it writes to the run folder. If `signal` is aborted before, the process is ended; the caller looks
+ * at the signal. Throws a UserError if the process ends with an error before.
  */
-export async function startFollower(folder: RunFolder, workspace: string, args: readonly string[]): Promise<void> {
+export async function startFollower(
+  folder: RunFolder,
+  workspace: string,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
   requireNoLinks(folder);
   const logFile = openToAppendSync(folder.file(runFiles.log));
   const { ELECTRON_RUN_AS_NODE: _, ...env } = process.env;
@@ -43,9 +49,12 @@ export async function startFollower(folder: RunFolder, workspace: string, args: 
   for (const began = performance.now(); performance.now() - began < timeoutMs;) {
     if (failed) throw new UserError(`${process.execPath} does not start: ${failed.message}`);
     const hasEnded = child.exitCode !== null || child.signalCode !== null;
-    if (hasEnded && child.exitCode !== 0)
+    if (signal.aborted) {
+      if (hasEnded) return;
+      child.kill('SIGTERM');
+    } else if (hasEnded && child.exitCode !== 0)
       throw new UserError(`run ${folder.id} cannot be followed: see ${folder.file(runFiles.log)}`);
-    if (hasEnded || readLease(folder.path)?.lease?.pid === child.pid) return;
+    if (hasEnded || (!signal.aborted && readLease(folder.path)?.lease?.pid === child.pid)) return;
     await sleep(20);
   }
 }

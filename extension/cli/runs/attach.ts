@@ -1,12 +1,13 @@
 // `ragen attach`: opens a run of another trainer. Its files are followed, and copies in this product's formats are
 // written to a run folder of the workspace, so that all pages and commands show the run.
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { counted } from '../../common/numbers';
 import { printable } from '../../common/printable';
 import { UserError } from '../../common/user-error';
 import { yamlDocument } from '../../common/yaml-text';
+import { abortable } from '../../node/abortable';
 import { readBoundedSync } from '../../node/bounded-file';
 import { replaceFile, storeError } from '../../node/files';
 import type { ForeignRun } from '../../foreign-runs/adapter';
@@ -14,7 +15,7 @@ import { attachedFrom, AttachedRun } from '../../foreign-runs/attached-run';
 import { followRun, isFollowed, leaseOf, type FollowLease } from '../../foreign-runs/follow-run';
 import { proposedMapping } from '../../foreign-runs/mapping-guess';
 import { stem } from '../../foreign-runs/peek';
-import { adapters, recognise } from '../../foreign-runs/recognition';
+import { adapters, recognise, type Recognised } from '../../foreign-runs/recognition';
 import { SourceFolder } from '../../foreign-runs/source-folder';
 import {
   fieldMeanings,
@@ -80,15 +81,30 @@ async function attach(path: string | undefined, flags: AttachFlags): Promise<Ans
     throw new UserError('give either the path of a folder or file, or --run with a run that was attached before');
   const earlier = flags.run === undefined ? undefined : attachedRun(workspace, flags.run);
   if (!earlier || flags.detach || isFollowed(earlier)) return open({ workspace, path, earlier, flags });
-  // A detached follower acquires the lease before it reads the folder, because its parent only waits for the lease.
-  const lease = await leaseOf(earlier);
+  return interruptible(async signal => {
+    // A detached follower acquires the lease before it reads the folder, because its parent only waits for the lease.
+    const lease = await leaseOf(earlier);
+    try {
+      return await open({ workspace, path, earlier, flags, lease, signal });
+    } finally {
+      const status = earlier.readStatus();
+      if (!lease.lost.aborted && status && isUnended(status.state))
+        await earlier.writeStatus({ ...status, state: 'stopped' });
+      lease.release();
+    }
+  });
+}
+
+/** Does work with a signal that is aborted when the process is told to end. */
+async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const end = (): void => stop.abort(new UserError('the command was interrupted: repeat it to continue'));
+  const signals = ['SIGTERM', 'SIGINT'] as const;
+  for (const each of signals) process.on(each, end);
   try {
-    return await open({ workspace, path, earlier, flags, lease });
+    return await work(stop.signal);
   } finally {
-    const status = earlier.readStatus();
-    if (!lease.lost.aborted && status && isUnended(status.state))
-      await earlier.writeStatus({ ...status, state: 'stopped' });
-    lease.release();
+    for (const each of signals) process.off(each, end);
   }
 }
 
@@ -100,18 +116,36 @@ interface AttachRequest {
   flags: AttachFlags;
   /** The lease of the run, if it is held already. */
   lease?: FollowLease;
+  /** Ends the command. Without it, the process is ended by its signals until it writes something. */
+  signal?: AbortSignal;
 }
 
-async function open({ workspace, path, earlier, flags, lease }: AttachRequest): Promise<Answer> {
-  const episodeBytes = spaceOf(flags.space);
+async function open({ signal, ...request }: AttachRequest): Promise<Answer> {
+  const { workspace, path, earlier, flags } = request;
+  spaceOf(flags.space); // refused before anything is read
   const source = await SourceFolder.open(path ?? earlier!.manifest.trainer!.source);
   if (flags.propose !== undefined) return propose(source, flags.propose);
   const known = earlier ?? (path === undefined ? undefined : attachedFrom(workspace, source.path)[0]);
   const mapping = mappingOf(flags, known);
   const trainer = flags.trainer ?? known?.manifest.trainer?.adapter;
-  const recognised = await recognise(source, trainer, mapping).catch(proposalOf);
+  const recognised = await abortable(signal, recognise(source, trainer, mapping)).catch(proposalOf);
   if ('proposal' in recognised) return proposed(recognised, workspace);
-  const { adapter, run } = recognised;
+  const found = { ...request, ...recognised, source, known, mapping };
+  return signal ? show(found, signal) : interruptible(own => show(found, own));
+}
+
+interface FoundRun extends AttachRequest, Recognised {
+  source: SourceFolder;
+  /** The run folder that shows the source already. */
+  known: RunFolder | undefined;
+  mapping: Mapping;
+}
+
+/** Creates the run folder if there is none, and follows the files in this process or in a detached one. */
+async function show(
+  { workspace, flags, lease, adapter, run, source, known, mapping }: FoundRun,
+  signal: AbortSignal,
+): Promise<Answer> {
   const { name } = flags;
   const folder =
     known ??
@@ -129,22 +163,26 @@ async function open({ workspace, path, earlier, flags, lease }: AttachRequest): 
   if (!lease && isFollowed(folder))
     return { document, plainText: `Run ${folder.id} is already followed by another process.` };
   if (flags.detach) {
-    await startFollower(folder, workspace, ['--space', flags.space]);
-    return { document, plainText: `Run ${folder.id} is followed; stop with ragen stop ${folder.id}.` };
+    await startFollower(folder, workspace, ['--space', flags.space], signal);
+    if (!signal.aborted)
+      return { document, plainText: `Run ${folder.id} is followed; stop with ragen stop ${folder.id}.` };
+    if (!known) rmSync(folder.path, { recursive: true, force: true });
+    throw signal.reason;
   }
-  const stop = new AbortController();
-  const end = (): void => stop.abort();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
   let attached: AttachedRun | undefined;
-  await followRun(folder, source, run, {
-    ...{ episodeBytes, once: flags.once === true, signal: stop.signal, lease },
+  const isComplete = await followRun(folder, source, run, {
+    ...{ episodeBytes: spaceOf(flags.space), once: flags.once === true, signal, lease },
     onChange(now, isFirst) {
       attached = now;
       if (!isFirst && flags.run === undefined) report(progressOf(now));
     },
   });
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.off(signal, end);
-  return { document, plainText: `Run ${folder.id}: ${attached ? progressOf(attached) : 'nothing read'}` };
+  const left = 'not everything was read: repeat the command to continue';
+  return {
+    document,
+    plainText: `Run ${folder.id}: ${attached ? progressOf(attached) : 'nothing read'}${isComplete ? '' : `; ${left}`}`,
+    ...(flags.once && !isComplete && { failed: left }),
+  };
 }
 
 function proposalOf(error: unknown): UnmappedFields {

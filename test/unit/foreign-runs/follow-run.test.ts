@@ -1,8 +1,18 @@
 // Files that grow, restart, rotate and end in the middle of a line.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import type { MetricSource, RolloutUnit } from '../../../extension/foreign-runs/adapter';
 import { AttachedRun } from '../../../extension/foreign-runs/attached-run';
 import { followRun } from '../../../extension/foreign-runs/follow-run';
 import { recognise } from '../../../extension/foreign-runs/recognition';
@@ -121,6 +131,60 @@ it('a second process continues: it converts only what is new, and keeps what the
   const second = await attachOnce(workspace(), folder, { earlier: first.folder });
   expect(second.metrics.map(line => line['critic/score/mean'])).toEqual([0.1, 0.2, 0.3]);
   expect(readFileSync(first.folder.file('attached.json'), 'utf8')).toBe(stamp);
+});
+
+it('a stop takes effect within a step, which is then as before, and within a file of metrics', async () => {
+  const { folder, metrics, dump } = foreign();
+  writeFileSync(metrics, row(1, 0.1) + row(2, 0.2));
+  dump(1, [rollout('a', 1)]);
+  dump(2, [rollout('b', 1)]);
+  const { folder: made } = await attachOnce(workspace(), folder);
+  const names = () => readdirSync(made.path, { recursive: true, encoding: 'utf8' }).sort();
+  const before = [names(), readFileSync(made.file('episodes/step-000002.jsonl'), 'utf8')];
+  dump(2, ['b', 'c', 'd', 'e'].map(text => rollout(text, 1))); // prettier-ignore
+  const source = await SourceFolder.open(folder);
+  const { run } = await recognise(source);
+  const followed = (own: Partial<typeof run>, stop: AbortController): Promise<boolean> =>
+    followRun(
+      made,
+      source,
+      { ...run, ...own },
+      {
+        ...{ episodeBytes: 1e9, once: true, signal: stop.signal },
+        onChange: () => undefined,
+      },
+    );
+
+  const inStep = new AbortController();
+  async function* stopsAtThird(unit: RolloutUnit): ReturnType<RolloutUnit['read']> {
+    let read = 0;
+    for await (const each of unit.read()) {
+      if (++read === 3) inStep.abort();
+      yield each;
+    }
+  }
+  const rollouts = async () => ({
+    units: (await run.rollouts()).units.map(unit => ({ ...unit, read: () => stopsAtThird(unit) })),
+  });
+  expect(await followed({ rollouts }, inStep)).toBe(false);
+  expect([names(), readFileSync(made.file('episodes/step-000002.jsonl'), 'utf8')]).toEqual(before);
+  expect(made.readStatus()?.state).toBe('stopped');
+
+  const inMetrics = new AbortController();
+  const [{ name }] = run.metrics;
+  const read: MetricSource['read'] = add => {
+    add({ step: 3, values: { 'critic/score/mean': 0.3 } });
+    inMetrics.abort();
+    add({ step: 4, values: { 'critic/score/mean': 0.4 } });
+    return Promise.resolve(false);
+  };
+  expect(await followed({ metrics: [{ name, read }] }, inMetrics)).toBe(false);
+  expect(names()).toEqual(before[0]);
+  expect(made.readStatus()?.state).toBe('stopped');
+
+  const after = await attachOnce(workspace(), folder, { earlier: made });
+  expect(after.episodes['step-000002']).toHaveLength(4);
+  expect(after.metrics.map(line => line.step)).toEqual([1, 2]);
 });
 
 it('only one process follows a run', async () => {

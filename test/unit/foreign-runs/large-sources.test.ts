@@ -11,6 +11,7 @@ import { contentsOf } from '../../support/attached';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const workspace = temporaryFolder();
+const { signal } = new AbortController();
 
 function write(name: string, lines: readonly unknown[]): void {
   const file = join(workspace(), name);
@@ -31,14 +32,14 @@ it('the beginning of a large newest step is converted first, then the complete s
   const folder = await AttachedRun.create(workspace(), source, run, { adapter: adapter.id });
   const episodes = new AttachedEpisodes(folder, source, 1e9);
   const { units } = await run.rollouts();
-  expect(await episodes.convert(units, () => true)).toBe(2);
+  expect(await episodes.convert(units, { until: () => true, signal })).toBe(2);
   const counts = () => Object.entries(contentsOf(folder).episodes).map(([name, all]) => [name, all.length]);
   const [[name, count]] = counts();
   expect(name).toBe('step-000002');
   expect(count).toBeGreaterThan(0);
   expect(count).toBeLessThan(60);
-  expect(await episodes.convert(units, () => true)).toBe(2); // the beginning is not converted again
-  expect(await episodes.convert(units, () => false)).toBe(0);
+  expect(await episodes.convert(units, { until: () => true, signal })).toBe(2); // the beginning is not converted again
+  expect(await episodes.convert(units, { until: () => false, signal })).toBe(0);
   expect(counts()).toEqual([['step-000001', 2], ['step-000002', 60]]); // prettier-ignore
   await episodes.save();
   episodes.close();

@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { UnmappedFields } from '../../../run-data/mapping-proposal';
 import type { RunSummary } from '../../../protocol/page-state';
-import { registerActions, registerCommands } from '../../command';
+import { registerActions, registerCommands, report } from '../../command';
 import type { Host } from '../../host-services';
 import { notifyInformation, withProgress } from '../../notifications';
 import { pageColumn } from '../../pages/page-column';
@@ -30,8 +30,7 @@ export function registerAttach(context: vscode.ExtensionContext, host: Host): vo
       'ragen.unfollowRun': () => async (argument, all) => {
         if (!trusted()) return;
         const none = vscode.l10n.t('No run of another trainer is followed.');
-        for (const run of await host.picker.pickMany(argument, all, followed, none))
-          await call(host, workspaceOf(run), ['stop', run.summary.id], run.summary.name);
+        for (const run of await host.picker.pickMany(argument, all, followed, none)) await unfollow(host, run);
       },
     }),
   );
@@ -48,6 +47,7 @@ async function attach(host: Host, argument: unknown): Promise<void> {
   const run = await host.store.find(String(answer['folder']));
   if (!run) throw new UserError(`${path} was opened in ${String(answer['folder'])}, which is not in this workspace`);
   host.dashboards.show(run, pageColumn(), true);
+  void showReading(host, run).catch((error: unknown) => report(host, error));
   await describe(run, texts(answer['found']), texts(answer['missing']));
 }
 
@@ -56,13 +56,15 @@ async function attach(host: Host, argument: unknown): Promise<void> {
  * first. Undefined if the user cancels.
  */
 async function open(host: Host, workspace: string, path: string): Promise<Record<string, unknown> | undefined> {
+  const attach = (...options: string[]): Promise<Record<string, unknown> | undefined> =>
+    cancellable(path, signal => call(host, workspace, ['attach', path, ...options, '--detach'], path, signal));
   try {
-    return await call(host, workspace, ['attach', path, '--detach'], path);
+    return await attach();
   } catch (error) {
     if (!(error instanceof UnmappedFields)) throw error;
     const mapping = await askForMapping(workspace, error.proposal);
     if (mapping === undefined) return undefined;
-    return call(host, workspace, ['attach', path, '--mapping', mapping, '--detach'], path);
+    return attach('--mapping', mapping);
   }
 }
 
@@ -105,7 +107,11 @@ const texts = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((text): text is string => typeof text === 'string') : [];
 
 const follow = (host: Host, run: Run): Promise<unknown> =>
-  call(host, workspaceOf(run), ['attach', '--run', run.summary.id, '--detach'], run.summary.name);
+  inStatusBar(run, () =>
+    call(host, workspaceOf(run), ['attach', '--run', run.summary.id, '--detach'], run.summary.name),
+  );
+const unfollow = (host: Host, run: Run): Promise<unknown> =>
+  inStatusBar(run, () => call(host, workspaceOf(run), ['stop', run.summary.id], run.summary.name));
 
 /** Follows the runs whose process has ended unexpectedly, for example because the machine was restarted. */
 async function followAgain(host: Host): Promise<void> {
@@ -114,10 +120,62 @@ async function followAgain(host: Host): Promise<void> {
     await follow(host, run).catch((error: unknown) => host.log.info(`${run.summary.id}: ${String(error)}`));
 }
 
-async function call(host: Host, cwd: string, args: string[], name: string): Promise<Record<string, unknown>> {
-  const title = vscode.l10n.t('Reading {0}', name);
-  return withProgress({ location: vscode.ProgressLocation.Window, title }, async () => {
-    const { node, cli } = await host.cliFor(cwd);
-    return askCli(node, cli, args, cwd, title);
+async function call(
+  host: Host,
+  cwd: string,
+  args: string[],
+  name: string,
+  signal?: AbortSignal,
+): Promise<Record<string, unknown>> {
+  const { node, cli } = await host.cliFor(cwd);
+  return askCli(node, cli, args, cwd, readingText(name), signal);
+}
+
+const readingText = (name: string): string => vscode.l10n.t('Reading {0}', name);
+
+const inStatusBar = async <T>({ summary }: Run, task: () => Promise<T>): Promise<T> =>
+  withProgress({ location: vscode.ProgressLocation.Window, title: readingText(summary.name) }, task);
+
+/** Shows a notification with Cancel while a task runs; undefined if the user cancels. */
+async function cancellable<T>(name: string, task: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  const progress = { location: vscode.ProgressLocation.Notification, title: readingText(name), cancellable: true };
+  return withProgress(progress, async (_, token) => {
+    const stopped = new AbortController();
+    token.onCancellationRequested(() => stopped.abort());
+    try {
+      return await task(stopped.signal);
+    } catch (error) {
+      if (stopped.signal.aborted) return undefined;
+      throw error;
+    }
   });
+}
+
+/** Shows which step is read until all files are read; Cancel ends the process that reads them. */
+async function showReading(host: Host, { folder, summary }: Run): Promise<void> {
+  const title = readingText(summary.name);
+  const progress = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+  const readingRun = (): Run | undefined => {
+    const run = host.store.get(folder);
+    return run && isActive(run.summary) && run.summary.status.phase === 'reading' ? run : undefined;
+  };
+  if (!readingRun()) return;
+  const cancelled = await withProgress(
+    progress,
+    (bar, token) =>
+      new Promise<boolean>(resolve => {
+        const look = (): void => {
+          const run = readingRun();
+          if (run) bar.report(run.summary.status.activity ?? '');
+          else end(false);
+        };
+        const listeners = [host.store.onDidChange(look), token.onCancellationRequested(() => end(true))];
+        const end = (isCancelled: boolean): void => {
+          for (const each of listeners) each.dispose();
+          resolve(isCancelled);
+        };
+      }),
+  );
+  const run = cancelled ? readingRun() : undefined;
+  if (run) await unfollow(host, run);
 }

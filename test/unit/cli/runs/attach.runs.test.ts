@@ -1,13 +1,16 @@
-// `ragen attach` as a process: it answers while a detached process reads the files, and proposes a mapping for JSON lines
-// whose fields have unusual names.
-import { cpSync, existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+// `ragen attach` as a process: it answers while a detached process reads the files, is interrupted within a large step,
+// and proposes a mapping for JSON lines whose fields have unusual names.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runFiles } from '../../../../extension/run-data/run-file-names';
 import { statusSchema } from '../../../../extension/run-data/run-status-file';
 import { samples } from '../../../support/attached';
 import { temporaryFolder } from '../../../support/temporary-folder';
-import { document, ragen } from '../../../support/terminal';
+import { document, ragen, runsOf } from '../../../support/terminal';
+import { root } from '../../../support/workspace';
 
 const workspace = temporaryFolder();
 
@@ -46,4 +49,30 @@ it('a proposed mapping is printed, written on request, and then used', async () 
   ]);
   expect(opened.answer.found).toEqual(['rollouts: tries.jsonl']);
   expect(readFileSync(join(opened.answer.folder, 'episodes/step-000002.jsonl'), 'utf8')).toContain('it is 2');
+});
+
+it('Ctrl-C ends the command within a large step, of which nothing is left; the next call reads it', async () => {
+  const file = join(workspace(), 'rollouts.jsonl');
+  const count = 20_000;
+  const line = `${JSON.stringify({ step: 1, prompt: 'x'.repeat(4000), completion: 'two', reward: 1 })}\n`;
+  writeFileSync(file, line.repeat(count));
+  const old = new Date(Date.now() - 60_000); // a file that changed a moment ago may still be written
+  utimesSync(file, old, old);
+  const args = [join(root, 'dist/cli.cjs'), 'attach', file, '--once'];
+  const child = spawn(process.execPath, args, { cwd: workspace(), stdio: ['ignore', 'ignore', 'pipe'] });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const written = () => runsOf(workspace()).flatMap(run => readdirSync(join(run, 'episodes')));
+  // The beginning is shown; then the complete step is written to a new file.
+  await expect.poll(() => written().sort().slice(-2)).toEqual(['step-000001.jsonl', 'step-000001.jsonl.new']);
+  child.kill('SIGINT');
+  expect(await once(child, 'close')).toEqual([1, null]);
+  expect(stderr).toContain('not everything was read');
+  const [run] = runsOf(workspace());
+  expect(written()).not.toContain('step-000001.jsonl.new');
+  expect(existsSync(join(run, runFiles.lease))).toBe(false);
+  expect((JSON.parse(readFileSync(join(run, runFiles.status), 'utf8')) as { state: string }).state).toBe('stopped');
+  expect((await ragen(workspace(), ['attach', file, '--once'])).code).toBe(0);
+  expect(runsOf(workspace())).toEqual([run]);
+  expect(readFileSync(join(run, 'episodes/step-000001.jsonl'), 'utf8').split('\n')).toHaveLength(count + 1);
 });

@@ -1,0 +1,89 @@
+// Writes the rollouts of one step and mode as a file of episodes, with their index line and diagnosis. Prompt groups and
+// members are numbered in the order of the rollouts. The file is complete when `writeEpisodes` returns; the caller
+// removes it after an error.
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { storeError } from '../node/files';
+import { addToIndex, indexLine, type EpisodeIndexLine } from '../run-data/episode-index-line';
+import { mostLineBytes } from '../run-data/run-file-names';
+import type { RolloutUnit } from './adapter';
+import type { AttachedPictures } from './attached-pictures';
+import { episodeRecord } from './episode-record';
+import { RolloutDiagnosis, type StepDiagnosis } from './rollout-diagnosis';
+
+/** Maximum number of rollouts of a step; the rest is not read. */
+const mostEpisodes = 200_000;
+/** Maximum bytes of an episode's line: its index line and readers have the same limit. */
+const mostEpisodeBytes = mostLineBytes / 2;
+
+export interface WrittenEpisodes {
+  index: EpisodeIndexLine;
+  bytes: number;
+  /** Number of lines and rows that were no rollouts. */
+  skipped: number;
+  /** Whether all rollouts are written. */
+  isComplete: boolean;
+  /** Diagnosis of the written rollouts. */
+  diagnosis: StepDiagnosis;
+}
+
+interface WriteOptions {
+  /** Bytes after which no further rollout is written. */
+  most: number;
+  pictures: AttachedPictures;
+  signal: AbortSignal;
+}
+
+/** Writes the rollouts of a unit to `file`. Throws the reason of `signal` if it is aborted meanwhile. */
+export async function writeEpisodes(
+  unit: RolloutUnit,
+  file: string,
+  { most, pictures, signal }: WriteOptions,
+): Promise<WrittenEpisodes> {
+  const { mode, step } = unit;
+  const groups = new Map<string, { id: number; members: number }>();
+  const index = indexLine(mode, step, 0);
+  const diagnosis = new RolloutDiagnosis();
+  let [count, bytes, skipped] = [0, 0, 0];
+  let isComplete = true;
+  const output = createWriteStream(file);
+  const failed = once(output, 'error').then(([error]) => Promise.reject(storeError('write', file, error)));
+  failed.catch(() => undefined);
+  const write = async (text: string): Promise<void> => {
+    if (!output.write(text)) await Promise.race([once(output, 'drain'), failed]);
+  };
+  try {
+    for await (const rollout of unit.read()) {
+      signal.throwIfAborted();
+      if (count >= mostEpisodes) break;
+      if (bytes >= most) {
+        isComplete = false;
+        break;
+      }
+      if (!rollout || !Number.isFinite(rollout.reward)) {
+        skipped++;
+        continue;
+      }
+      const group = groups.get(rollout.group) ?? { id: groups.size, members: 0 };
+      groups.set(rollout.group, group);
+      const place = { mode, step, group_id: group.id, member: group.members, env_id: count };
+      const episode = episodeRecord(await pictures.withCopies(rollout), place);
+      const text = `${JSON.stringify(episode)}\n`;
+      const length = Buffer.byteLength(text);
+      if (length > mostEpisodeBytes) {
+        skipped++;
+        continue;
+      }
+      group.members++;
+      bytes += length;
+      await write(text);
+      addToIndex(index, episode, bytes);
+      if (mode === 'train') diagnosis.add(episode, rollout.hasTexts ?? true);
+      count++;
+    }
+  } finally {
+    output.end();
+    await Promise.race([once(output, 'close'), failed.catch(() => undefined)]);
+  }
+  return { index, bytes, skipped, isComplete, diagnosis: diagnosis.result() };
+}
