@@ -64,7 +64,10 @@ export interface Environment {
   afterCalls?(): MaybePromise<CallsOutcome>;
   /** Returns the current state in the given render mode. */
   render?(mode: string): MaybePromise<Observation>;
-  /** Returns actions that solve the episode from the current state; undefined if the solver finds none. */
+  /**
+   * Returns actions that solve the episode from the current state; undefined if the solver finds none. With roles, the
+   * first action is that of the role whose turn is next, and the plan contains the actions of all roles in order.
+   */
   solve?(): MaybePromise<Action[] | undefined>;
   close?(): MaybePromise<void>;
   /**

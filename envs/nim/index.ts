@@ -15,6 +15,12 @@ const config = z.strictObject({
     .describe(
       'self: both players are roles of the episode; perfect or random: the opponent is code of the environment',
     ),
+  solver: z
+    .enum(['perfect', 'random'])
+    .default('perfect')
+    .describe(
+      'moves of the solver: perfect, or random legal moves, for demonstrations that teach the rules and the form of answers alone',
+    ),
 });
 
 const idOf = ({ heap, count }: Move): number => heap * 10 + count;
@@ -32,7 +38,7 @@ export default defineEnvironment({
     'You play Nim. The players take objects from the heaps in turns. In your turn, take one or more objects from one heap, for example <answer>A2</answer> for two objects from heap A. Who takes the last object wins.',
   actions: ({ heaps, largest }) => namesOf(legalMoves(new Array<number>(heaps).fill(largest))),
   roles: ({ opponent }) => (opponent === 'self' ? { first: {}, second: {} } : undefined),
-  create({ heaps: count, largest, opponent }) {
+  create({ heaps: count, largest, opponent, solver }) {
     let heaps: Heaps = [];
     let [seed, member, plies] = [0, 0, 0];
     let last: Move | undefined;
@@ -41,11 +47,11 @@ export default defineEnvironment({
       const shown = heaps.map((size, heap) => `${heapName(heap)} ${size}`).join(', ');
       return last ? `${shown}\nOpponent: ${nameOf(last)}` : shown;
     };
-    const reply = (at: Heaps, ply: number): Move => {
-      if (opponent === 'perfect') return perfectMove(at);
+    const randomMove = (at: Heaps, ply: number): Move => {
       const moves = legalMoves(at);
       return moves[new Pcg64(seed, [member, ply]).integers(0, moves.length)];
     };
+    const reply = (at: Heaps, ply: number): Move => (opponent === 'perfect' ? perfectMove(at) : randomMove(at, ply));
     const next = () => ({ role: roles[plies % 2], actions: namesOf(legalMoves(heaps)) });
 
     /** Plays a legal move of a role. */
@@ -103,12 +109,14 @@ export default defineEnvironment({
       render: observation,
 
       solve() {
-        if (isOver(heaps) || !winningMove(heaps)) return undefined;
+        const lost = opponent !== 'self' && solver === 'perfect' && !winningMove(heaps);
+        if (isOver(heaps) || lost) return undefined;
         const plan: number[] = [];
         let at = heaps;
         for (let ply = plies; !isOver(at); ply++) {
           const mine = opponent === 'self' || (ply - plies) % 2 === 0;
-          const move = mine ? perfectMove(at) : reply(at, ply);
+          const own = solver === 'perfect' ? perfectMove : randomMove;
+          const move = mine ? own(at, ply) : reply(at, ply);
           if (mine) plan.push(idOf(move));
           at = afterMove(at, move);
         }

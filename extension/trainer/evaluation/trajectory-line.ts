@@ -3,7 +3,7 @@
 // RAGEN, `success` was always false, because the tag was omitted from the metric's key; here, `success` is the success
 // of the episode. In RAGEN, a state had the reward of the turn after the state; here, a state has the reward of the
 // turn before the state. The form `ragen` reproduces both bugs.
-import type { Episode } from '../../run-data/episode';
+import type { RoleEpisode } from '../../run-data/trajectories/role-episodes';
 import { pythonFloat } from '../rollout/python-float';
 
 export type TrajectoryForm = 'workbench' | 'ragen';
@@ -29,7 +29,7 @@ export interface TrajectoryFacts {
 /** Returns the line of episode number `index` (from 0). */
 export function trajectoryLine(
   index: number,
-  episode: Episode,
+  episode: RoleEpisode,
   { metrics, entropy, n_tokens }: TrajectoryFacts,
   form: TrajectoryForm,
 ): TrajectoryLine {
@@ -51,6 +51,7 @@ export function trajectoryLine(
       env_id: episode.env_id,
       group_id: episode.group_id,
       ...(form === 'workbench' && { tag: episode.tag, seed: episode.seed }),
+      ...(form === 'workbench' && episode.role !== undefined && { role: episode.role }),
       num_turns: turns.length,
       total_reward: episode.score,
       success: form === 'workbench' && episode.success,

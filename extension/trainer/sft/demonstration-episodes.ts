@@ -1,7 +1,8 @@
 // Creates demonstrations: successful episodes in which an environment's solver chose the actions. The first level has
 // the seed `seed`; each further level has the next seed. A level is skipped if it has no solution, or if its solution
 // needs more turns than an episode permits. The solver plans again in each turn, because an action on slippery ice may
-// have an unplanned result.
+// have an unplanned result. In an environment with roles, the solver plays every role: the first action of its plan
+// belongs to the role whose turn is next, and each role's context is a sample of its own.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { appendAll } from '../../common/lists';
 import { plainSyntax } from '../../models/tokenizer/tool-syntax';
@@ -12,7 +13,9 @@ import { describedParts } from '../rollout/prompt-format';
 import { tagProtocol, turnProtocol } from '../rollout/turn-protocol';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import type { ObservedPictures } from '../rollout/observed-pictures';
+import type { EpisodeEntry } from '../rollout/environment-state-manager';
 import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
+import { rowOf } from '../rollout/roles-context';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { SolverDemonstrator } from './solver-demonstrator';
 import { StatedEnvironments } from './stated-environments';
@@ -60,10 +63,6 @@ export async function demonstrations(
   const played = tools.loaded.find(environment => environment.tag === tag);
   const names = played?.actions;
   const agent_proxy = tagProtocol(turnProtocol(config), config.custom_envs[tag]);
-  if (played?.roles)
-    throw new UserError(
-      `sft: the environment ${tag} has roles, but demonstrations have one context: use a tag whose other players are code of the environment (nim: env_config.opponent=perfect)`,
-    );
   const { prompt_format } = config.custom_envs[tag];
   if (prompt_format && describedParts(prompt_format).length > 0)
     throw new UserError(
@@ -74,23 +73,28 @@ export async function demonstrations(
       ? new StatedEnvironments(tools.environments)
       : undefined;
   let solved = 0;
+  const asked = new Map<string, EpisodeEntry>(); // the episodes in progress, by the row of their next turn
   const demonstrator = new SolverDemonstrator(
     {
       encode: text => tools.tokenizer.encode(text),
       decode: ids => tools.tokenizer.decode(ids),
       stopTokenId: tools.tokenizer.stopTokenIds[0],
-      stateOf: episode => stated?.stateOf(episode),
+      stateOf: row => stated?.stateOf(asked.get(row)!.id),
       solve: async rows => {
-        const plans = await tools.environments.solve([...rows]);
+        const entries = rows.map(row => asked.get(row)!);
+        const plans = await tools.environments.solve(entries.map(({ id }) => id));
         solved += plans.filter(({ actions }) => actions !== undefined).length;
         return new Map(
-          plans.map(({ episode, actions = [] }) => [episode, actions.map(a => names?.[Number(a)] ?? String(a))]),
+          plans.map(({ actions = [] }, i) => [
+            rows[i],
+            actions.map(a => entries[i].actions?.[Number(a)] ?? names?.[Number(a)] ?? String(a)),
+          ]),
         );
       },
     },
     {
       maxDepth,
-      actionsPerTurn: agent_proxy.max_actions_per_turn,
+      actionsPerTurn: played?.roles ? 1 : agent_proxy.max_actions_per_turn,
       actionSeparator: agent_proxy.action_sep,
       named: names !== undefined,
       thinks: agent_proxy.enable_think,
@@ -116,6 +120,12 @@ export async function demonstrations(
     max_failed_episodes_share: config.workbench.max_failed_episodes_share,
     stop_token_ids: [...tools.tokenizer.stopTokenIds],
     ...(tools.pictures && { pictures: tools.pictures }),
+    observer: {
+      begun: () => asked.clear(),
+      ready: () => undefined,
+      asked: some => some.forEach(({ entry }) => asked.set(rowOf(entry), entry)),
+      ended: () => undefined,
+    },
   });
   const shown: RolloutEpisode[] = [];
   for (let first = seed; shown.length < count; first += batch) {

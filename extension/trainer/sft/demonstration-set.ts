@@ -5,6 +5,7 @@ import type { PictureOptions } from '../../engine/load-options';
 import { UserError } from '../../common/user-error';
 import { loadConfig } from '../config/load-config';
 import type { RunConfig } from '../config/schema';
+import { roleEpisodes } from '../../run-data/trajectories/role-episodes';
 import { trajectoryLine } from '../evaluation/trajectory-line';
 import { readTokenizer } from '../../models/weights/model-folder';
 import { PictureStore } from '../../node/picture-store';
@@ -13,7 +14,6 @@ import { logNotice, openEnvironments } from '../run/run-environments';
 import { pictureOptions, pixelLimits } from '../run/run-pictures';
 import { episodeRecord } from '../rollout/episode-record';
 import { sampledMask } from '../rollout/rollout-sample';
-import { sampledTokens } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { demonstrations } from './demonstration-episodes';
 import type { SftSample } from './fine-tune';
@@ -87,6 +87,7 @@ const withLength = (config: RunConfig, max_model_len: number): RunConfig => {
   return { ...config, actor_rollout_ref: { ...policy, rollout: { ...policy.rollout, max_model_len } } };
 };
 
+/** Returns the training samples of an episode; with roles, each role has samples of its own. */
 export const samplesOf = ({ samples }: RolloutEpisode): SftSample[] =>
   samples.map(sample => ({
     ids: sample.ids,
@@ -94,8 +95,12 @@ export const samplesOf = ({ samples }: RolloutEpisode): SftSample[] =>
     ...(sample.shows && { shows: sample.shows }),
   }));
 
-export function demonstrationLine(episode: RolloutEpisode, index: number): Uint8Array {
-  const facts = { metrics: {}, entropy: null, n_tokens: sampledTokens(episode) };
-  const line = trajectoryLine(index, episodeRecord(episode), facts, 'workbench');
-  return Buffer.from(`${JSON.stringify(line)}\n`);
+/** Returns one line per episode or, with roles, one line for each role that had a turn. */
+export function demonstrationLines(episodes: readonly RolloutEpisode[]): Uint8Array[] {
+  const parts = episodes.flatMap(episode => roleEpisodes(episodeRecord(episode)));
+  return parts.map((part, index) => {
+    const n_tokens = part.turns.reduce((sum, { span: [from, to] }) => sum + to - from, 0);
+    const line = trajectoryLine(index, part, { metrics: {}, entropy: null, n_tokens }, 'workbench');
+    return Buffer.from(`${JSON.stringify(line)}\n`);
+  });
 }

@@ -12,7 +12,7 @@ import { readRegularSync } from '../../node/regular-file';
 import { stepsOf } from './fine-tune';
 import type { SftRequest, SftResult } from './sft-request';
 import { newestOf, trainAndExport } from './sft-training';
-import { demonstrationSet, demonstrationLine, samplesOf } from './demonstration-set';
+import { demonstrationSet, demonstrationLines, samplesOf } from './demonstration-set';
 import { sftFiles } from './sft-request';
 
 /** Fine-tunes a model, or continues an interrupted training. Throws a UserError or ConfigError. */
@@ -55,7 +55,7 @@ async function demonstrateAndTrain(request: SftRequest, folder: string): Promise
   await makeFolder(folder);
   await replaceFile(join(folder, sftFiles.about), json({ hash, config }));
   for (const [name, episodes] of Object.entries(shown))
-    await replaceFile(join(folder, `demonstrations-${name}.jsonl`), episodes.map(demonstrationLine));
+    await replaceFile(join(folder, `demonstrations-${name}.jsonl`), demonstrationLines(episodes));
   const samples = { train: shown.train.flatMap(samplesOf), val: shown.val.flatMap(samplesOf) };
   const { steps, before, after } = await trainAndExport(request, folder, { ...samples, pictures });
   const finished = existsSync(join(folder, sftFiles.model));

@@ -63,6 +63,35 @@ test.each(['perfect', 'random'] as const)('the plan wins against the %s opponent
   }
 });
 
+test('in self-play the solver plays both players: the first, who begins in a won position, takes the last object', () => {
+  for (let seed = 0; seed < 50; seed++) {
+    const game = createSync(nim, nim.config.parse({ heaps: 4, largest: 5 }));
+    game.reset({ seed });
+    const plan = game.solve!()!;
+    const [first] = plan;
+    game.step(first);
+    expect(game.solve!() ?? []).toEqual(plan.slice(1)); // also in the lost position of the second player
+    const steps = plan.slice(1).map(action => game.step(action));
+    if (steps.length > 0) expect(steps.at(-1)).toMatchObject({ terminated: true, info: { success: true } });
+    expect(plan.length % 2).toBe(1);
+  }
+});
+
+test('the random solver plays legal moves to the end, and either player may win', () => {
+  const winners = new Set<unknown>();
+  for (let seed = 0; seed < 50; seed++) {
+    const game = createSync(nim, nim.config.parse({ solver: 'random' }));
+    game.reset({ seed });
+    const plan = game.solve!()!;
+    expect(game.solve!()).toEqual(plan);
+    const steps = plan.map(action => game.step(action));
+    for (const { info } of steps) expect(info.action_is_valid).toBe(true);
+    expect(steps.at(-1)!.terminated).toBe(true);
+    winners.add(steps.at(-1)!.info.success);
+  }
+  expect([...winners].sort()).toEqual([false, true]);
+});
+
 test('a perfect opponent punishes a mistake', () => {
   const game = createSync(nim, nim.config.parse({ opponent: 'perfect', heaps: 2, largest: 3 }));
   let seed = 0;

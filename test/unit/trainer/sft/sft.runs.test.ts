@@ -100,6 +100,37 @@ describe('demonstrations', () => {
   });
 });
 
+test('in an environment with roles, the solver plays every role, and each role is demonstrated in its own context', async () => {
+  const { code, stderr, answer } = await sft(
+    'demonstrations.config_name=nim',
+    'demonstrations.tags=[Nim]',
+    'trainer.total_training_steps=1',
+    'trainer.experiment_name=roles',
+  );
+  expect(code, stderr).toBe(0);
+  expect(answer.demonstrations).toEqual({ train: 24, val: 8 });
+  const lines = shownIn(answer.folder, 'train');
+  const games = new Map<unknown, TrajectoryLine[]>();
+  for (const line of lines) games.set(line.metadata.seed, [...(games.get(line.metadata.seed) ?? []), line]);
+  expect(games.size).toBe(24);
+  for (const parts of games.values()) {
+    // the first player can win from every start, and the solver never errs
+    const outcomes = parts.map(({ metadata }) => [metadata.role, metadata.success, metadata.total_reward]);
+    const lost = ['second', false, -1];
+    expect(outcomes).toEqual(parts.length === 1 ? [['first', true, 1]] : [['first', true, 1], lost]);
+    const moves = parts.map(({ messages }) =>
+      messages.flatMap(({ role, content }) => (role === 'assistant' ? [/<answer>(\w\d)</.exec(content)![1]] : [])),
+    );
+    // each player reads the moves of the other in its states, and nothing that the other has thought
+    const seen = (part: TrajectoryLine): string[] =>
+      part.messages.flatMap(({ role, content }) =>
+        role === 'user' ? (/Opponent: (\w\d)/.exec(content)?.slice(1) ?? []) : [],
+      );
+    expect(seen(parts[0]).slice(0, moves[0].length - 1)).toEqual((moves[1] ?? []).slice(0, moves[0].length - 1));
+    if (parts[1]) expect(seen(parts[1])).toEqual(moves[0].slice(0, moves[1].length));
+  }
+});
+
 test('full training lowers the loss on the demonstrations, writes a loadable model, and is reused on a second call', async () => {
   const { code, stderr, answer } = await sft();
   expect(code, stderr).toBe(0);
