@@ -65,6 +65,9 @@ export interface PlayedStep extends ShownStep {
   action: number | string;
   /** Display name of the action. */
   name: string;
+  /** The role that acted, and what each role earned by this step; absent in an environment without roles. */
+  acted?: string;
+  earned?: Record<string, number>;
 }
 
 /** A difference between the results of the old code and of the reloaded code for the same seed and actions. */
@@ -74,6 +77,15 @@ export interface PlayDifference {
   what: 'observation' | 'images' | 'reward' | 'end' | 'info' | 'missing';
   before: string;
   after: string;
+}
+
+/** A role of a played episode. */
+export interface PlayedRole {
+  name: string;
+  /** Instruction in the role's system message; absent if it is that of the environment. */
+  instruction?: string;
+  /** Sum of the role's rewards. */
+  total: number;
 }
 
 export interface PlaySession {
@@ -93,8 +105,10 @@ export interface PlaySession {
   /** State after the reset. */
   first: Shown;
   steps: PlayedStep[];
-  /** Sum of the rewards. */
+  /** Sum of the rewards. With roles it has no meaning, because each role has a return of its own. */
   total: number;
+  /** The roles in the order of their declaration, with their returns; absent in an environment without roles. */
+  roles?: PlayedRole[];
   over: boolean;
   /**
    * After `hint`: names of the solver's actions from the current state; null if the solver finds no solution. The key

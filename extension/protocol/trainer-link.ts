@@ -2,6 +2,7 @@
 // `hello` contains the lease's token and must be the first request. All persistent data is in the run folder;
 // notifications only report that the data has changed.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
+import type { RoleReturn } from '../run-data/role-return';
 import type { RunEvent, SettingChange } from '../run-data/run-events';
 import type { RunStatus } from '../run-data/run-status-file';
 
@@ -52,6 +53,8 @@ export const coverEnvironments = new RequestType<{ on: boolean }, RunStatus, voi
 export interface WatchedTurn {
   /** 1-based index of the turn. */
   turn: number;
+  /** The role that plays the turn; absent in an environment without roles. */
+  role?: string;
   state: string;
   /**
    * Names of the state's pictures in the run folder, absent if it has none. The extension host replaces them by data URLs
@@ -92,6 +95,8 @@ export interface WatchedEpisode {
   pictures?: (string | null)[];
   over: boolean;
   success: boolean;
+  /** What each role has earned so far; absent in an environment without roles. */
+  roles?: Record<string, RoleReturn>;
   /** Sums of the turns' rewards and penalties. */
   reward: number;
   penalty: number;

@@ -5,6 +5,7 @@
 // computes the same lines and stores them in its own storage.
 import { actionOutcomes } from './action-outcomes';
 import { recordOf } from '../common/records';
+import { addRoles, isRoleLine, type RoleLine } from './role-columns';
 import { mostLineBytes } from './run-file-names';
 import { hasTokens, type Episode } from './episode';
 
@@ -37,6 +38,8 @@ export interface EpisodeIndexLine {
   to: number;
   tags: string[];
   columns: Record<IndexColumn, (number | null)[]>;
+  /** Scores and returns by role; absent if no episode has roles. */
+  roles?: RoleLine;
 }
 
 /** Returns an empty index line for the part of a file from byte `from` on. */
@@ -72,6 +75,7 @@ export function addToIndex(line: EpisodeIndexLine, episode: Episode, to: number,
     bytes: to - line.to - 1,
     texts,
   };
+  if (episode.roles) line.roles = addRoles(line.roles, line.columns.at.length, episode.roles);
   for (const name of indexColumns) line.columns[name].push(values[name]);
   line.to = to;
 }
@@ -81,13 +85,14 @@ export function isIndexLine(value: unknown): value is EpisodeIndexLine {
   const line = value as EpisodeIndexLine;
   if (typeof line !== 'object' || line === null || typeof line.columns !== 'object' || line.columns === null)
     return false;
-  const { mode, step, from, to, tags, columns } = line;
+  const { mode, step, from, to, tags, columns, roles } = line;
   const rows = columns.at?.length;
   return (
     (mode === 'train' || mode === 'val') &&
     [step, from, to].every(isCount) &&
     Array.isArray(tags) &&
     tags.every(tag => typeof tag === 'string') &&
+    (roles === undefined || isRoleLine(roles, rows)) &&
     indexColumns.every(name => {
       const column: unknown = columns[name];
       return Array.isArray(column) && column.length === rows && column.every(isNumberOrNull);

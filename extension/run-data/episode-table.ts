@@ -3,6 +3,7 @@
 // rows is arbitrary.
 import { episodeId, type EpisodeIndexLine } from './episode-index-line';
 import { recordOf } from '../common/records';
+import { RoleColumns, type RoleRow, type RoleRows } from './role-columns';
 
 /** A row in the list of the Episodes page. */
 export interface EpisodeRow {
@@ -30,6 +31,8 @@ export interface EpisodeRow {
   invalid?: number;
   /** Seed of the environment; absent if the row was not read from the table. */
   seed?: number;
+  /** What each role has earned; absent in an environment without roles. */
+  roles?: RoleRow[];
 }
 
 /**
@@ -64,6 +67,8 @@ export interface EpisodeRows {
   rows: number;
   tags: string[];
   columns: Columns;
+  /** The columns of roles; absent if no episode has roles. */
+  roles?: RoleRows;
 }
 
 export class EpisodeTable {
@@ -71,6 +76,7 @@ export class EpisodeTable {
   /** All tags; the column `tag` contains indices into this array. */
   readonly tags: string[] = [];
   private columns = allocate(256);
+  private readonly roles = new RoleColumns();
 
   /** Returns a column. Only the first `rows` values are valid, and only until more rows are added. */
   column<K extends TableColumn>(name: K): Columns[K] {
@@ -78,7 +84,7 @@ export class EpisodeTable {
   }
 
   /** Appends the episodes of an index line. */
-  addLine({ mode, step, tags, columns }: EpisodeIndexLine): void {
+  addLine({ mode, step, tags, columns, roles }: EpisodeIndexLine): void {
     const count = columns.at.length;
     const from = this.grow(count);
     const numbers = tags.map(tag => this.tagNumber(tag));
@@ -105,19 +111,22 @@ export class EpisodeTable {
     // In these columns, null (missing) is stored as 0.
     for (const name of ['group', 'member', 'seed', 'success', 'score', 'reward', 'turns', 'invalid', 'first'] as const)
       to[name].set(columns[name] as number[], from);
+    if (roles) this.roles.set(from, roles);
   }
 
   /** Appends rows of another table. */
-  addRows({ rows, tags, columns }: EpisodeRows): void {
+  addRows({ rows, tags, columns, roles }: EpisodeRows): void {
     const from = this.grow(rows);
     for (const tag of tags) this.tagNumber(tag); // tags are only appended, so both tables have the same tag numbers
     for (const name of tableColumns) this.columns[name].set(columns[name], from);
+    if (roles) this.roles.set(from, roles);
   }
 
   /** Returns a copy of the rows from `from` on. */
   slice(from: number): EpisodeRows {
     const columns = recordOf(tableColumns, name => this.columns[name].slice(from, this.rows)) as Columns;
-    return { rows: this.rows - from, tags: [...this.tags], columns };
+    const roles = this.roles.slice(from, this.rows);
+    return { rows: this.rows - from, tags: [...this.tags], columns, ...(roles && { roles }) };
   }
 
   /** Returns a row as an object. */
@@ -130,6 +139,7 @@ export class EpisodeTable {
       member: columns.member[row],
     };
     const [advantage, kept] = [columns.advantage[row], columns.kept[row]];
+    const roles = this.rolesOf(row);
     return {
       id: episodeId(about),
       ...about,
@@ -143,7 +153,13 @@ export class EpisodeTable {
       invalid: columns.invalid[row],
       seed: columns.seed[row],
       kept: kept < 0 ? null : kept === 1,
+      ...(roles.length > 0 && { roles }),
     };
+  }
+
+  /** Returns what each role of a row has earned, in the order of their declaration; empty without roles. */
+  rolesOf(row: number): RoleRow[] {
+    return this.roles.row(row);
   }
 
   /** Returns the row number of an episode id; −1 if the table lacks the episode. */

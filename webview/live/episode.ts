@@ -4,8 +4,10 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
+import { runningReturns } from '../../extension/run-data/running-returns';
 import '../components/scroll-follower';
 import { componentValues } from '../components/reward-components';
+import { rolesOutcome } from '../components/role-returns';
 import { formatSigned } from '../shared/format';
 import type { LiveActions } from './actions';
 import { phaseLabels } from './phase-labels';
@@ -19,12 +21,8 @@ export function episodeView(
   actions: LiveActions,
 ): TemplateResult {
   const { theme } = state;
-  let running = 0;
-  const turns = episode.turns.map(turn => {
-    running += turn.outcome?.reward ?? 0;
-    const sum = running;
-    return guard([turn, theme], () => turnView(episode, turn, sum, theme));
-  });
+  const running = runningReturns(episode.turns.map(({ role, outcome }) => ({ role, reward: outcome?.reward ?? 0 })));
+  const turns = episode.turns.map((turn, i) => guard([turn, theme], () => turnView(episode, turn, running[i], theme)));
   return html`<scroll-follower
     class="live-main"
     role="main"
@@ -80,12 +78,14 @@ export function spokenOutcome(episode: WatchedEpisode): string {
   return episode.over ? `${label}, ${value}` : '';
 }
 
-function outcomeOf({ success, reward, penalty, component_reward = 0, error }: WatchedEpisode): {
+function outcomeOf({ success, reward, penalty, component_reward = 0, roles, error }: WatchedEpisode): {
   label: string;
   value: string;
 } {
   return {
     label: error !== undefined ? 'Ended by an environment error' : success ? 'Solved' : 'Not solved',
-    value: `return ${formatSigned(reward)} · score ${formatSigned(reward + penalty + component_reward)}`,
+    value: roles
+      ? rolesOutcome(roles)
+      : `return ${formatSigned(reward)} · score ${formatSigned(reward + penalty + component_reward)}`,
   };
 }

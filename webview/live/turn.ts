@@ -4,6 +4,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard } from '../../extension/common/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
+import { returnName } from '../../extension/run-data/running-returns';
 import { boardPicture } from '../components/board-picture';
 import { statePictures, withoutShown } from '../components/state-pictures';
 import { componentSum, componentValues } from '../components/reward-components';
@@ -20,7 +21,7 @@ const thoughtEnd = '</think>';
 /** Matches the text of tokens that are only markup for the answer parser. Such tokens are drawn in a muted colour. */
 const tag = /^\s*<\/?(?:think|answer)>\s*$|^<\|[\w]+\|>$/;
 
-/** Renders a turn. `running` is the return up to and including this turn, without penalties. */
+/** Renders a turn. `running` is the return of its role up to and including this turn, without penalties. */
 export function turnView(episode: WatchedEpisode, turn: WatchedTurn, running: number, theme: Theme): TemplateResult {
   const { tokens, outcome, prefix } = turn;
   const thinks = prefix === thoughtStart;
@@ -33,7 +34,7 @@ export function turnView(episode: WatchedEpisode, turn: WatchedTurn, running: nu
   const answer = html`${thinks ? nothing : start}${said(length, tokens.length)}${ended ? caret : nothing}`;
   return html`<section class="live-turn" aria-label="Turn ${turn.turn}">
     <header>
-      <h3>Turn ${turn.turn}</h3>
+      <h3>Turn ${turn.turn}${turn.role === undefined ? '' : `, ${turn.role}`}</h3>
       <span class="muted">${counted(turn.actions_left, 'action')} left</span>
       <span class="muted">${counted(tokens.length, 'token')}</span>
     </header>
@@ -41,7 +42,7 @@ export function turnView(episode: WatchedEpisode, turn: WatchedTurn, running: nu
       ${environmentState(episode, turn.turn - 1, theme)}
       <div class="said">
         ${thinks ? block('Thought', 'thought', thought) : nothing} ${block('Answer', 'answer', answer)}
-        <div class="outcome">${outcome ? outcomeView(outcome, running) : nothing}</div>
+        <div class="outcome">${outcome ? outcomeView(outcome, turn, running) : nothing}</div>
       </div>
     </div>
   </section>`;
@@ -99,7 +100,11 @@ export function environmentState(episode: WatchedEpisode, index: number, theme: 
   </figure>`;
 }
 
-function outcomeView(outcome: NonNullable<WatchedTurn['outcome']>, running: number): TemplateResult {
+function outcomeView(
+  outcome: NonNullable<WatchedTurn['outcome']>,
+  turn: Pick<WatchedTurn, 'role'>,
+  running: number,
+): TemplateResult {
   const { answer, executed, reward, penalty } = outcome;
   const problem =
     answer === null
@@ -118,7 +123,7 @@ function outcomeView(outcome: NonNullable<WatchedTurn['outcome']>, running: numb
       <span>reward <strong>${formatSigned(reward)}</strong></span>
       ${penalty === 0 ? nothing : html`<span class="warning">penalty ${formatSigned(penalty)}</span>`}
       ${componentSum(outcome)}
-      <span class="muted">return ${formatSigned(running)}</span>
+      <span class="muted">${returnName(turn)} ${formatSigned(running)}</span>
     </p>
     ${componentValues(outcome)}`;
 }

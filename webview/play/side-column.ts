@@ -18,12 +18,29 @@ export function sideView(
   isNewest: boolean,
   actions: PlayActions,
 ): TemplateResult {
-  const { instruction, legend, reloaded, steps } = session;
+  const { legend, reloaded, steps } = session;
   return html`${reloaded ? differencesView(reloaded.differences, steps.length) : nothing}
-  ${stepsView(session, viewed, isNewest, actions)}
-  ${instruction === '' ? nothing : sideSection('Instruction', html`<p class="instruction">${instruction}</p>`)}
+  ${stepsView(session, viewed, isNewest, actions)} ${instructionsView(session, viewed)}
   ${Object.keys(legend).length === 0 ? nothing : sideSection('Legend', pairs('legend', legend))}
   ${sideSection('Configuration', configView(session.config))}`;
+}
+
+/**
+ * Renders the instruction of the environment or, with roles, that of each role. The role whose turn is next in the
+ * displayed state comes first.
+ */
+function instructionsView(
+  { instruction, roles = [], first, steps }: PlaySession,
+  viewed: number,
+): TemplateResult | typeof nothing | unknown[] {
+  const own = roles.filter(role => role.instruction !== undefined);
+  const view = (title: string, text: string): TemplateResult | typeof nothing =>
+    text === '' ? nothing : sideSection(title, html`<p class="instruction">${text}</p>`);
+  const shared = own.length < roles.length || roles.length === 0 ? view('Instruction', instruction) : nothing;
+  if (own.length === 0) return shared;
+  const { role: next } = viewed > 0 ? steps[viewed - 1] : first;
+  const sorted = [...own.filter(({ name }) => name === next), ...own.filter(({ name }) => name !== next)];
+  return [...sorted.map(role => view(`Instruction of ${role.name}`, role.instruction!)), shared];
 }
 
 function stepsView(session: PlaySession, viewed: number, isNewest: boolean, { view }: PlayActions): TemplateResult {
@@ -49,14 +66,32 @@ function stepsView(session: PlaySession, viewed: number, isNewest: boolean, { vi
   );
 }
 
-function stepContent({ name, reward, terminated, truncated, info }: PlaySession['steps'][number]): TemplateResult {
+function stepContent({
+  name,
+  reward,
+  terminated,
+  truncated,
+  info,
+  acted,
+  earned = {},
+}: PlaySession['steps'][number]): TemplateResult {
   const refused =
     info['action_is_valid'] === false ? 'invalid' : info['action_is_effective'] === false ? 'no effect' : '';
   const end = terminated ? 'terminated' : truncated ? 'truncated' : refused;
-  const sign = reward < 0 ? 'loss' : reward > 0 ? 'gain' : 'muted';
-  return html`<span class="step-name">${name === '' ? '(empty)' : name}</span><span class="muted step-end">${end}</span
-    ><span class="reward ${sign}">${formatSigned(reward)}</span>`;
+  const amount = acted === undefined ? reward : (earned[acted] ?? 0);
+  const sign = amount < 0 ? 'loss' : amount > 0 ? 'gain' : 'muted';
+  const by = acted === undefined ? nothing : html`<span class="muted">${`${acted} `}</span>`;
+  const title = acted === undefined ? nothing : amountsByRole(earned);
+  return html`<span class="step-name">${by}${name === '' ? '(empty)' : name}</span
+    ><span class="muted step-end">${end}</span
+    ><span class="reward ${sign}" title=${title}>${formatSigned(amount)}</span>`;
 }
+
+/** Returns what the roles earned by a step, such as `first +1.00, second −1.00`. */
+const amountsByRole = (earned: Readonly<Record<string, number>>): string =>
+  Object.entries(earned)
+    .map(([role, amount]) => `${role} ${formatSigned(amount)}`)
+    .join(', ');
 
 const configView = (config: PlaySession['config']): TemplateResult =>
   html`<details

@@ -5,6 +5,7 @@ import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../
 import type {
   PlayDifference,
   PlayDo,
+  PlayedRole,
   PlayedStep,
   PlayReply,
   PlaySession,
@@ -91,6 +92,7 @@ export class Session {
       first,
       steps,
       total: steps.reduce((sum, { reward }) => sum + reward, 0),
+      ...(loaded.roles && { roles: playedRoles(loaded.roles, steps) }),
       over: isOver(steps),
       ...(this.hint !== undefined && { hint: this.hint }),
       ...(this.reloaded && { reloaded: this.reloaded }),
@@ -201,9 +203,13 @@ export class Session {
     const { names } = episode;
     const [state] = await this.environments.step([{ episode: this.id, actions: [action] }]);
     if (state.error) throw new CodeFailure(state.error);
-    const [{ reward, terminated, truncated, info }] = state.outcomes;
+    const [{ reward, terminated, truncated, info, roles }] = state.outcomes;
+    const { role: acted } = episode.steps.at(-1) ?? episode.first;
     if (state.role !== undefined) episode.names = state.actions ?? names;
-    return { action, name: nameOf(action, names), ...shownOf(state), reward, terminated, truncated, info };
+    return {
+      ...{ action, name: nameOf(action, names), ...shownOf(state), reward, terminated, truncated, info },
+      ...(acted !== undefined && { acted, earned: earnedBy(acted, reward, roles) }),
+    };
   }
 
   private current(): Episode {
@@ -211,6 +217,21 @@ export class Session {
     return this.episode;
   }
 }
+
+/** Returns what each role earned by a step: the acting role its reward, and each role what the step gave it beside. */
+function earnedBy(
+  acted: string,
+  reward: number,
+  outcomes: Readonly<Record<string, { reward?: number }>> = {},
+): Record<string, number> {
+  const earned: Record<string, number> = { [acted]: reward };
+  for (const [role, { reward: more }] of Object.entries(outcomes))
+    if (more !== undefined) earned[role] = (earned[role] ?? 0) + more;
+  return earned;
+}
+
+const playedRoles = (roles: NonNullable<LoadedEnvironment['roles']>, steps: readonly PlayedStep[]): PlayedRole[] =>
+  roles.map(role => ({ ...role, total: steps.reduce((sum, { earned }) => sum + (earned?.[role.name] ?? 0), 0) }));
 
 const actionsOf = ({ steps }: Episode) => steps.map(({ action }) => action);
 const isOver = (steps: readonly PlayedStep[]) => steps.at(-1)?.terminated === true || steps.at(-1)?.truncated === true;

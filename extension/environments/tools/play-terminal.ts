@@ -1,7 +1,7 @@
 // A play session in a terminal. Prints the state after each input. The user types an action (its name or free text), or
 // a command that begins with a colon. The session ends with `:quit`, Ctrl-D or the end of standard input.
 import { createInterface } from 'node:readline';
-import type { PlayDo, PlayReply, PlaySession, ShownStep } from '../../protocol/environment-tools';
+import type { PlayDo, PlayedStep, PlayReply, PlaySession } from '../../protocol/environment-tools';
 import type { Session } from './play-session';
 
 const help = ':undo  :restart  :seed N  :hint  :solve  :reload (after an edit)  :quit';
@@ -53,12 +53,14 @@ function request(line: string): PlayDo | 'quit' | 'help' | undefined {
   }
 }
 
-function opening({ environment, version, seed, instruction, legend, actions }: PlaySession): string {
+function opening({ environment, version, seed, instruction, legend, actions, roles = [] }: PlaySession): string {
   const meanings = Object.entries(legend).map(([symbol, meaning]) => `${symbol} ${meaning}`);
   const named = actions.map(({ id, name }) => `${name} (${id})`);
   return [
     `${environment} ${version}, seed ${seed}`,
     ...(instruction ? ['', instruction] : []),
+    ...(roles.length > 0 ? ['', `Roles: ${roles.map(({ name }) => name).join(', ')}`] : []),
+    ...roles.flatMap(role => (role.instruction === undefined ? [] : ['', `${role.name}: ${role.instruction}`])),
     ...(meanings.length > 0 ? ['', meanings.join(', ')] : []),
     '',
     named.length > 0 ? `Actions: ${named.join(', ')}` : 'Type your answer.',
@@ -95,13 +97,20 @@ function turnOf({ first, steps, actions }: PlaySession): string[] {
 }
 
 function formatReply(
-  { steps, total, over }: PlaySession,
-  { name, reward, terminated, truncated, info }: ShownStep & { name: string },
+  { steps, total, over, roles }: PlaySession,
+  { name, reward, terminated, truncated, info, acted, earned }: PlayedStep,
 ) {
   const end = [terminated && 'terminated', truncated && 'truncated'].filter(Boolean).join(' and ');
   const facts = Object.entries(info).map(([key, value]) => `${key} ${JSON.stringify(value)}`);
   const ending = over ? ` The episode is over (${end}): :undo, :restart or :seed N.` : '';
-  return `${steps.length}. ${name}: reward ${number(reward)}, total ${number(total)}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}.${ending}`;
+  const sums = roles
+    ? `reward ${byRole(Object.entries(earned ?? {}))}, total ${byRole(roles.map(role => [role.name, role.total]))}`
+    : `reward ${number(reward)}, total ${number(total)}`;
+  return `${steps.length}. ${acted === undefined ? '' : `${acted}, `}${name}: ${sums}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}.${ending}`;
 }
+
+/** Returns amounts by role, such as `first 1 · second -1`. */
+const byRole = (amounts: readonly [role: string, amount: number][]): string =>
+  amounts.map(([role, amount]) => `${role} ${number(amount)}`).join(' · ');
 
 const number = (value: number): string => String(Number(value.toPrecision(6)));

@@ -10,6 +10,7 @@ import type { PlayedSoFar, RolloutObserver } from '../rollout/rollout-request';
 import { callText } from '../../run-data/tool-call';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { componentRewards } from '../rollout/rollout-batch';
+import { roleReturns } from '../rollout/role-credit';
 import { rowOf } from '../rollout/roles-context';
 import { isDone } from '../rollout/environment-state-manager';
 
@@ -199,13 +200,14 @@ export class LiveView implements RolloutObserver {
     const { entry } = played;
     const { id, tag, group_id, member, seed, history, max_actions_per_traj, num_actions } = entry;
     const prefix = this.source!.prefix(entry.environment);
-    const { component_reward } = componentRewards(entry);
+    const { component_reward, end_reward } = componentRewards(entry);
     const shown = entry.pictures.length > 0 && { pictures: entry.pictures.map(({ name }) => name) };
     const turns = history.map((turn): WatchedTurn => {
       const { thought, answer, reward, penalty, calls, components, component_reward } = turn;
       const executed = calls ? calls.map(callText) : turn.executed;
       return {
         turn: turn.turn,
+        ...(turn.role !== undefined && { role: turn.role }),
         state: turn.state,
         ...(turn.pictures && { pictures: turn.pictures }),
         actions_left: turn.actions_left!, // known for each turn that this trainer plays
@@ -220,6 +222,7 @@ export class LiveView implements RolloutObserver {
     if (answering > history.length)
       turns.push({
         turn: answering,
+        ...(entry.role !== undefined && { role: entry.role }),
         state: entry.state,
         ...shown,
         actions_left: max_actions_per_traj - num_actions,
@@ -241,6 +244,7 @@ export class LiveView implements RolloutObserver {
       state: entry.state,
       ...shown,
       success: entry.success,
+      ...(entry.roles && { roles: roleReturns(entry.roles, history, end_reward) }),
       reward: history.reduce((sum, { reward }) => sum + reward, 0),
       penalty: entry.penalty,
       ...(component_reward !== undefined && { component_reward }),

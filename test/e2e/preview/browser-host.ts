@@ -7,6 +7,7 @@ import { memoryHost, type Scenario } from './memory-host';
 import { picturedHost } from './pictured-host';
 import { queryHost, type QueryScenario } from './query-host';
 import { sweepPageHost, type SweepPageScenario } from './sweep-page-host';
+import { rolesHost } from './roles-host';
 import { runTableHost } from './run-table-host';
 import { storedHost, type StoredFiles } from './stored-host';
 import { timelineHost, type TimelineScenario } from './timeline-host';
@@ -38,28 +39,31 @@ const [, sweep] = /^sweep (\d+)$/.exec(preview.previewScenario) ?? [];
 const [, sweepPage] = /^sweep-page (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, pictured] = /^pictures (\d+)$/.exec(preview.previewScenario) ?? [];
 const [, log] = /^log (\w+)$/.exec(preview.previewScenario) ?? [];
+const isRoles = /^roles \w+$/.test(preview.previewScenario);
 const csv = files?.['experiment.csv'];
 const host = csv
   ? comparedHost(csv, metrics)
   : files
     ? storedHost(files, metrics, at, times)
-    : live
-      ? liveHost(live as LiveScenario)
-      : pictured
-        ? picturedHost(Number(pictured))
-        : timeline
-          ? timelineHost(timeline as TimelineScenario)
-          : table
-            ? runTableHost(Number(table), metrics)
-            : log
-              ? logHost(log as LogScenario)
-              : query
-                ? queryHost(query as QueryScenario)
-                : sweep
-                  ? sweepHost(Number(sweep), metrics)
-                  : sweepPage
-                    ? sweepPageHost(sweepPage as SweepPageScenario, metrics)
-                    : memoryHost(preview.previewScenario, metrics);
+    : isRoles
+      ? rolesHost()
+      : live
+        ? liveHost(live as LiveScenario)
+        : pictured
+          ? picturedHost(Number(pictured))
+          : timeline
+            ? timelineHost(timeline as TimelineScenario)
+            : table
+              ? runTableHost(Number(table), metrics)
+              : log
+                ? logHost(log as LogScenario)
+                : query
+                  ? queryHost(query as QueryScenario)
+                  : sweep
+                    ? sweepHost(Number(sweep), metrics)
+                    : sweepPage
+                      ? sweepPageHost(sweepPage as SweepPageScenario, metrics)
+                      : memoryHost(preview.previewScenario, metrics);
 const sender = { type: 'extension' };
 const receiver = { type: 'webview', webviewType: 'preview' };
 let state: unknown;

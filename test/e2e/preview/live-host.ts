@@ -27,6 +27,7 @@ export function watchedEpisode(episode: Episode, turns: number, tokens?: number)
     const done = i < turns;
     return {
       ...{ turn: turn.turn, state: turn.state, actions_left: turn.actions_left!, prefix },
+      ...(turn.role !== undefined && { role: turn.role }),
       tokens: done ? all : all.slice(0, tokens),
       outcome: done
         ? { thought, answer, executed, reward, penalty, ...(components && { components, component_reward }) }

@@ -30,6 +30,7 @@ await build({
     collapse: 'webview/collapse/main.ts',
     compare: 'webview/compare/main.ts',
     live: 'webview/live/main.ts',
+    play: 'webview/play/main.ts',
     'new-run': 'webview/new-run/main.ts',
     query: 'webview/query/main.ts',
     sweep: 'webview/sweep/main.ts',

@@ -778,6 +778,17 @@ export const shots = [
     { file: 'hostile', theme: 'light', scenario: 'live hostile', width: 700 },
   ].map(shot => ({ ready: '.live-turn', name: 'live', ...shot, file: `live-${shot.file}` })),
   ...[
+    { name: 'play', scenario: 'roles play', ready: '.turn-of' },
+    { name: 'live', scenario: 'roles live', ready: '.live-end' },
+    { name: 'episodes', scenario: 'roles episodes', ready: '.episode-row', act: openFirst },
+  ].flatMap(shot =>
+    [
+      ['light', 1100],
+      ['dark', 1100],
+      ['light', 600],
+    ].map(([theme, width]) => ({ ...shot, theme, width, file: `roles-${shot.name}-${theme}-${width}` })),
+  ),
+  ...[
     { file: 'light', theme: 'light', scenario: 'timeline finished', width: 1200 },
     { file: 'dark', theme: 'dark', scenario: 'timeline remote', width: 1200 },
     { file: 'contrast', theme: 'high-contrast', scenario: 'timeline finished', width: 1000 },

@@ -29,8 +29,12 @@ export function listHead(sort: Sort | null, actions: EpisodesActions): TemplateR
       class: 'place',
     },
     ...(added && sort ? [number(added.label, sort.by, 'Current sort column')] : []),
-    number('return', 'reward', 'Sum of turn rewards, without penalties'),
-    number('score', 'score', 'Return plus format penalties: the training reward, before normalisation'),
+    number('return', 'reward', 'Sum of turn rewards, without penalties; with roles, one sum per role'),
+    number(
+      'score',
+      'score',
+      'Return plus format penalties: the training reward, before normalisation; with roles, one score per role',
+    ),
     number('turns', 'turns', 'Turns played'),
     number('tokens', 'tokens', 'Tokens sampled'),
     number(

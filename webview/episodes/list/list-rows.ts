@@ -71,9 +71,13 @@ function episodeRow({ row, unit, tagged }: ListItem & { kind: 'episode' }, sort:
   const addedValue = added?.value(row);
   const number = (text: string, by: SortColumn, name = 'number muted'): TemplateResult =>
     html`<span class="${name} ${widthClass(by, sort)}">${text}</span>`;
+  const earned = (of: EpisodeRow, by: 'reward' | 'score', name: string): TemplateResult =>
+    html`<span class="${name} ${widthClass(by, sort)}" title=${of.roles ? rolesText(of.roles, by) : nothing}
+      >${of.roles ? of.roles.map(role => formatSigned(role[by])).join(' / ') : formatSigned(amountOf(of, by))}</span
+    >`;
   const content = html`${successMark(row.success)}${placeView(row, unit, tagged)}${
     added && sort ? number(typeof addedValue === 'number' ? formatSigned(addedValue) : '–', sort.by) : nothing
-  }${number(formatSigned(row.reward ?? row.score), 'reward')}${number(formatSigned(row.score), 'score', 'number')}${number(
+  }${earned(row, 'reward', 'number muted')}${earned(row, 'score', 'number')}${number(
     String(row.turns),
     'turns',
   )}${number(row.tokens === null ? '–' : formatNumber(row.tokens), 'tokens')}${
@@ -82,6 +86,17 @@ function episodeRow({ row, unit, tagged }: ListItem & { kind: 'episode' }, sort:
   const names = ['episode-row', flat && 'flat', added && 'extended', row.kept === false && 'dropped'];
   return { content, label: spokenRow(row, unit), class: names.filter(Boolean).join(' '), selectable: true };
 }
+
+const amountOf = (row: EpisodeRow, by: 'reward' | 'score'): number =>
+  by === 'reward' ? (row.reward ?? row.score) : row.score;
+
+/** Returns the amounts by role: `first +1, second −1`. */
+const rolesText = (roles: NonNullable<EpisodeRow['roles']>, by: 'reward' | 'score'): string =>
+  roles.map(role => `${role.role} ${formatSigned(role[by])}`).join(', ');
+
+/** Returns an episode's return or score in words: `score +1`, or by role `score first +1, second −1`. */
+export const earnedText = (row: EpisodeRow, by: 'reward' | 'score'): string =>
+  `${by === 'reward' ? 'return' : 'score'} ${row.roles ? rolesText(row.roles, by) : formatSigned(amountOf(row, by))}`;
 
 type Unit = (ListItem & { kind: 'episode' })['unit'];
 
@@ -118,8 +133,8 @@ function spokenRow(row: EpisodeRow, unit: Unit): string {
     ...(unit === 'group' && row.seed !== undefined ? [`seed ${row.seed}`] : []),
     `member ${row.member}`,
     successLabel(row.success),
-    `return ${formatSigned(row.reward ?? row.score)}`,
-    `score ${formatSigned(row.score)}`,
+    earnedText(row, 'reward'),
+    earnedText(row, 'score'),
     counted(row.turns, 'turn'),
     row.tokens === null ? 'tokens not stored' : counted(row.tokens, 'token'),
     ...(row.invalid ? [counted(row.invalid, 'invalid action')] : []),

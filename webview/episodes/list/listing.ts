@@ -59,12 +59,17 @@ export function naturalOrder(table: EpisodeTable): Uint32Array {
   );
 }
 
-/** Returns the rows sorted by a column; rows without a value come last. Stable sort. */
+/**
+ * Returns the rows sorted by a column; rows without a value come last. Episodes with roles are sorted by the score or
+ * the return of their first role. Stable sort.
+ */
 export function sortRows(rows: Uint32Array, table: EpisodeTable, { by, down }: Sort): Uint32Array {
   const positions = by === 'tag' ? tagPositions(table) : null;
   const column = table.column(by);
   const missing = (row: number) => Number.isNaN(column[row]) || (by === 'kept' && column[row] < 0);
-  const value = (row: number) => (positions ? positions[column[row]] : column[row]);
+  const own = by === 'score' || by === 'reward' ? by : null;
+  const value = (row: number) =>
+    positions ? positions[column[row]] : ((own && table.rolesOf(row)[0]?.[own]) ?? column[row]);
   const keys = Float64Array.from(rows, row => (missing(row) ? Infinity : down ? -value(row) : value(row)));
   const order = Uint32Array.from(rows.keys()).sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
   return order.map(at => rows[at]);
@@ -162,10 +167,10 @@ export class Listing {
     const count = to - from;
     if (kind === 'step') return { kind, key: `step ${mode} ${step}`, step, mode, count };
     const members = this.groupOf(rows[from]);
-    const [success, judged, score] = [table.column('success'), table.column('judged'), table.column('score')];
+    const [success, judged] = [table.column('success'), table.column('judged')];
     const isJudged = members.some(row => judged[row] === 1);
     const solved = isJudged ? members.reduce((total, row) => total + success[row], 0) : null;
-    const std = deviation(Array.from(members, row => score[row]));
+    const std = scoreDeviation(table, members);
     return {
       ...{ kind, key: `group ${mode} ${step} ${group_id}`, tag, group_id },
       ...{ count, size: members.length, solved, std, kept },
@@ -228,6 +233,19 @@ function rowsWhere({ rows }: EpisodeTable, test: (row: number) => boolean): numb
   const found: number[] = [];
   for (let row = 0; row < rows; row++) if (test(row)) found.push(row);
   return found;
+}
+
+/**
+ * Returns the standard deviation of the scores of a group. With roles, it is the mean of the roles' deviations, as in
+ * the rollout filter.
+ */
+function scoreDeviation(table: EpisodeTable, members: Uint32Array): number {
+  const score = table.column('score');
+  const byRole = new Map<string, number[]>();
+  for (const row of members)
+    for (const own of table.rolesOf(row)) byRole.set(own.role, [...(byRole.get(own.role) ?? []), own.score]);
+  if (byRole.size === 0) return deviation(Array.from(members, row => score[row]));
+  return [...byRole.values()].reduce((sum, scores) => sum + deviation(scores), 0) / byRole.size;
 }
 
 /** Returns the sample standard deviation (N − 1), as in the rollout filter; 0 for a single value. */

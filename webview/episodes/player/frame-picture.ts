@@ -5,6 +5,8 @@ import { readBoard } from '../../../extension/common/board';
 import { boardDrawing } from '../../../extension/common/board-picture';
 import { actionOutcomes } from '../../../extension/run-data/action-outcomes';
 import type { Episode } from '../../../extension/run-data/episode';
+import { returnName } from '../../../extension/run-data/running-returns';
+import { scoreText } from '../../components/role-returns';
 import { formatSigned } from '../../shared/format';
 import { hue } from '../../shared/run-colours';
 import type { Theme } from '../../shared/theme';
@@ -103,8 +105,12 @@ function paintAnswer(context: Context, frame: PlaybackFrame, episode: Episode, t
     if (room < 24) break;
     x = chip(context, { text: name, isRefused: reason !== null, x, y, room }, theme);
   }
-  const sums = [...(turn ? [`reward ${formatSigned(turn.reward)}`] : []), `return ${formatSigned(running)}`];
-  write(context, sums.join(' · '), right.x, height - 24, `13px ${theme.fontFamily}`, theme.muted, right.width);
+  const sums = turn
+    ? `reward ${formatSigned(turn.reward)} · ${returnName(turn)} ${formatSigned(running)}`
+    : episode.roles
+      ? scoreText(episode)
+      : `return ${formatSigned(running)}`;
+  write(context, sums, right.x, height - 24, `13px ${theme.fontFamily}`, theme.muted, right.width);
 }
 
 /** Returns the thought of a turn, or a sentence if there is none. */

@@ -2,6 +2,7 @@
 // and the actions of this turn; the last frame shows the final state. Pure functions.
 import { maximum } from '../../../extension/common/lists';
 import type { Episode, EpisodeTurn } from '../../../extension/run-data/episode';
+import { runningReturns } from '../../../extension/run-data/running-returns';
 
 export interface PlaybackFrame {
   /** `Turn 3 of 7`, or `End`. */
@@ -15,7 +16,7 @@ export interface PlaybackFrame {
   readonly turn: EpisodeTurn | null;
   /** Whether the environment ended the episode in this turn. */
   readonly endsEpisode: boolean;
-  /** Return up to and including this turn, without penalties. */
+  /** Return up to and including this turn, without penalties: that of the turn's role. */
   readonly running: number;
   /** Largest absolute reward of the episode; it determines the scale of the reward bar. */
   readonly largest: number;
@@ -48,17 +49,17 @@ export function playbackFrames({ turns, final_state, final_pictures = [], termin
     turns.map(({ reward }) => Math.abs(reward)),
     0,
   );
-  let running = 0;
+  const returns = runningReturns(turns);
   const played = turns.map((turn, i): PlaybackFrame => {
-    running += turn.reward;
+    const running = returns[i];
     const endsEpisode = terminated && i === turns.length - 1;
-    const title = `Turn ${turn.turn} of ${turns.length}`;
+    const title = `Turn ${turn.turn} of ${turns.length}${turn.role === undefined ? '' : `, ${turn.role}`}`;
     const { state, pictures = [] } = turn;
     return { title, state, pictures, previous: turns[i - 1]?.state ?? null, turn, endsEpisode, running, largest };
   });
   const previous = turns.at(-1)?.state ?? null;
   const end = { title: 'End', state: final_state, pictures: final_pictures, previous, turn: null, endsEpisode: false };
-  return [...played, { ...end, running, largest }];
+  return [...played, { ...end, running: returns.at(-1) ?? 0, largest }];
 }
 
 /** Returns how long a frame is shown, in milliseconds. */

@@ -6,6 +6,7 @@ import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 import type { Episode } from '../../../extension/run-data/episode';
 import { button, dropdown, link } from '../../components/controls';
 import { openMenu } from '../../components/menu';
+import { rolesOutcome } from '../../components/role-returns';
 import { formatSigned } from '../../shared/format';
 import type { EpisodesActions } from '../actions';
 import { episodeHead } from '../reader/episode-head';
@@ -112,7 +113,13 @@ function answer(
 ): TemplateResult {
   if (!turn)
     return html`<p class="thought">${ending(episode)}</p>
-      <p class="muted">return ${formatSigned(running)} · score ${formatSigned(episode.score)}</p>`;
+      <p class="muted"
+        >${
+          episode.roles
+            ? rolesOutcome(episode.roles)
+            : `return ${formatSigned(running)} · score ${formatSigned(episode.score)}`
+        }</p
+      >`;
   const thought = raw
     ? html`<pre class="raw">${turn.raw}</pre>`
     : html`<p class="thought ${turn.thought === null ? 'warning' : ''}">${thoughtText(turn.thought)}</p>

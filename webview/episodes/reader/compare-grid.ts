@@ -3,6 +3,8 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../../extension/common/lists';
 import { successLabel, type Episode } from '../../../extension/run-data/episode';
+import { runningReturns } from '../../../extension/run-data/running-returns';
+import { rolesOutcome, scoreText } from '../../components/role-returns';
 import { formatSigned } from '../../shared/format';
 import { scoreParts } from './episode-head';
 import { markChanges } from './text-diff';
@@ -58,7 +60,7 @@ function head(
   isReference: boolean,
   choose: (id: string) => void,
 ): TemplateResult {
-  const { id, success, score, advantage } = episode;
+  const { id, success, advantage } = episode;
   const outcome = successLabel(success);
   const mean = (value: number): TemplateResult =>
     html`<span class="muted" title="Mean advantage over the trained tokens">adv. ${formatSigned(value)}</span>`;
@@ -67,10 +69,10 @@ function head(
     type="button"
     title="${id}: ${outcome}"
     aria-current=${current ? 'true' : nothing}
-    aria-label="${title}, ${outcome}, score ${formatSigned(score)}"
+    aria-label="${title}, ${outcome}, ${scoreText(episode)}"
     @click=${() => choose(id)}
     >${successMark(success)}<span class="grid-title">${title}</span
-    ><span title=${scoreParts(episode)}>score ${formatSigned(score)}</span
+    ><span title=${episode.roles ? rolesOutcome(episode.roles) : scoreParts(episode)}>${scoreText(episode)}</span
     >${advantage === null ? nothing : mean(advantage)}${
       isReference ? html`<span class="muted">reference</span>` : nothing
     }</button
@@ -131,7 +133,7 @@ function turnCell(
   const turn = episode.turns[at];
   const { thought, raw } = turn;
   const other = episode === reference ? null : (reference.turns[at] ?? null);
-  const running = episode.turns.slice(0, at + 1).reduce((total, { reward }) => total + reward, 0);
+  const running = runningReturns(episode.turns)[at];
   const words = markChanges(thought ?? raw, other === null ? null : (other.thought ?? other.raw));
   const isDifferent = other !== null && !sameActions(turn.executed, other.executed);
   const before = episode.turns[at - 1]?.state ?? null;

@@ -2,8 +2,9 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 import { hasTokens, successLabel, type Episode } from '../../../extension/run-data/episode';
-import { formatNumber, formatSigned } from '../../shared/format';
+import { counted, formatNumber, formatSigned } from '../../shared/format';
 import type { EpisodesActions } from '../actions';
+import { earnedText } from '../list/list-rows';
 import { successMark } from '../list/success-mark';
 
 export function episodeHead(
@@ -37,7 +38,7 @@ export const scoreParts = ({
 type Fact = [label: string, value: string, title: string];
 
 function factsOf(episode: Episode): Fact[] {
-  const { environment, seed, score, reward, advantage, kept, tokens } = episode;
+  const { environment, seed, kept, tokens } = episode;
   const sampled = tokens.mask.reduce<number>((total, bit) => total + bit, 0);
   const filter: Fact[] =
     kept === null
@@ -52,11 +53,7 @@ function factsOf(episode: Episode): Fact[] {
           ],
         ];
   return [
-    ['score', formatSigned(score), `${scoreParts(episode)}: the training reward, before normalisation`],
-    ['return', formatSigned(reward), 'Sum of turn rewards, without penalties'],
-    advantage === null
-      ? ['advantage', '–', 'Not used for training']
-      : ['advantage', formatSigned(advantage), 'Mean over the trained tokens'],
+    ...earnedFacts(episode),
     environment.version === ''
       ? [
           'prompt',
@@ -78,6 +75,39 @@ function factsOf(episode: Episode): Fact[] {
   ];
 }
 
+/** Returns score, return and advantage of the episode or, with roles, of each role. */
+function earnedFacts(episode: Episode): Fact[] {
+  const { score, reward, advantage, roles } = episode;
+  const advantageFact = (of: string, value: number | null): Fact =>
+    value === null
+      ? [`advantage${of}`, '–', 'Not used for training']
+      : [`advantage${of}`, formatSigned(value), 'Mean over the trained tokens'];
+  if (!roles)
+    return [
+      ['score', formatSigned(score), `${scoreParts(episode)}: the training reward, before normalisation`],
+      ['return', formatSigned(reward), 'Sum of turn rewards, without penalties'],
+      advantageFact('', advantage),
+    ];
+  return Object.entries(roles).flatMap(([role, own]): Fact[] => [
+    [
+      `score of ${role}`,
+      `${formatSigned(own.score)} ${own.success ? '✓' : '✗'}`,
+      `${successLabel(own.success)}, ${counted(own.turns, 'turn')}, return ${formatSigned(own.reward)}, penalties ${formatSigned(own.penalty)}: the training reward of the role, before normalisation`,
+    ],
+    advantageFact(` of ${role}`, roleAdvantage(episode, role)),
+  ]);
+}
+
+/** Returns the mean advantage over the trained tokens of a role's turns; null if none was trained. */
+function roleAdvantage({ turns, tokens, advantage }: Episode, role: string): number | null {
+  if (advantage === null || !tokens.advantages) return null;
+  const spans = turns.filter(turn => turn.role === role).map(({ span }) => span);
+  const values = spans.flatMap(([from, to]) =>
+    tokens.advantages!.slice(from, to).filter((_, i) => tokens.mask[from + i] === 1),
+  );
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
 function membersView(members: readonly EpisodeRow[], id: string, actions: EpisodesActions): TemplateResult {
   return html`<nav class="members" aria-label="Episodes of the same prompt group"
     >${members.map(row => memberButton(row, row.id === id, actions))}<span class="muted keys">j k</span></nav
@@ -86,9 +116,9 @@ function membersView(members: readonly EpisodeRow[], id: string, actions: Episod
 
 /** Renders a button that opens a group member. The button is filled if the episode succeeded. */
 function memberButton(row: EpisodeRow, current: boolean, { open }: EpisodesActions): TemplateResult {
-  const { member, success, reward, score } = row;
+  const { member, success } = row;
   const outcome = successLabel(success);
-  const title = `member ${member}: ${outcome}, return ${formatSigned(reward ?? score)}, score ${formatSigned(score)}`;
+  const title = `member ${member}: ${outcome}, ${earnedText(row, 'reward')}, ${earnedText(row, 'score')}`;
   return html`<button
     class="plain member-button ${success ? 'success' : 'failure'}"
     type="button"

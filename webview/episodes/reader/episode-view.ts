@@ -4,6 +4,7 @@ import { keyed } from 'lit/directives/keyed.js';
 import { maximum } from '../../../extension/common/lists';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 import type { Episode } from '../../../extension/run-data/episode';
+import { runningReturns } from '../../../extension/run-data/running-returns';
 import { componentValues } from '../../components/reward-components';
 import { counted } from '../../shared/format';
 import { episodeHead } from './episode-head';
@@ -23,11 +24,8 @@ export function episodeView(
   const { id, turns, error, context_reason, final_state, final_pictures } = episode;
   const rewards = turns.map(({ reward }) => Math.abs(reward));
   const largest = maximum(rewards, 0);
-  let running = 0;
-  const sections = turns.map((turn, i) => {
-    running += turn.reward;
-    return turnView(episode, i, running, largest, options);
-  });
+  const running = runningReturns(turns);
+  const sections = turns.map((_, i) => turnView(episode, i, running[i], largest, options));
   const state = html`<div class="turn-state"
     >${stateView(final_state, turns.at(-1)?.state ?? null, episode, options, final_pictures)}</div
   >`;

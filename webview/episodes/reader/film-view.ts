@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { successLabel, type Episode } from '../../../extension/run-data/episode';
 import { notice } from '../../components/notice';
 import '../../components/lazy-picture';
-import { formatSigned } from '../../shared/format';
+import { scoreText } from '../../components/role-returns';
 import type { EpisodesActions } from '../actions';
 import { successMark } from '../list/success-mark';
 import type { Subject } from './reader-subject';
@@ -65,12 +65,12 @@ function strip(
   frames: readonly FilmFrame[],
   { openId, openTurn }: EpisodesActions,
 ): TemplateResult {
-  const { id, success, score } = episode;
+  const { id, success } = episode;
   const outcome = successLabel(success);
   const open = (turn: number | null): void => (turn === null ? openId(id) : openTurn(id, turn));
   return html`<section class=${isCurrent ? 'film-strip current' : 'film-strip'} aria-label="${title}, ${outcome}">
     <span title="${id}: ${outcome}">${successMark(success)} ${title}</span>
-    <span class="muted">score ${formatSigned(score)}</span>
+    <span class="muted">${scoreText(episode)}</span>
     <div class="film-frames" role="group" aria-label="Pictures of ${title}">
       ${frames.map(
         ({ turn, picture, label }, i) =>

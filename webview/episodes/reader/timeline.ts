@@ -1,6 +1,8 @@
 // The timeline of a prompt: a drawing of the returns that its episodes had at each step, and below the drawing a slider
 // over these steps.
 import { html, svg, type TemplateResult } from 'lit';
+import type { EpisodeTable } from '../../../extension/run-data/episode-table';
+import { returnName } from '../../../extension/run-data/running-returns';
 import { formatSigned } from '../../shared/format';
 import type { EpisodesActions } from '../actions';
 import { occurrenceName, type Occurrence } from './over-training';
@@ -8,15 +10,16 @@ import type { PromptHistory } from './reader-subject';
 
 export function timelineView(history: PromptHistory, { goOccurrence }: EpisodesActions): TemplateResult {
   const { table, all, at } = history;
-  const [success, judged, reward] = [table.column('success'), table.column('judged'), table.column('reward')];
+  const [success, judged] = [table.column('success'), table.column('judged')];
   const { rows } = all[at];
+  const role = table.rolesOf(rows[0])[0]?.role;
   const solved = rows.reduce((total, row) => total + success[row], 0);
-  const mean = rows.reduce((total, row) => total + reward[row], 0) / rows.length;
+  const mean = rows.reduce((total, row) => total + returnOf(table, row), 0) / rows.length;
   const where = [
     occurrenceName(all[at]),
     `${at + 1} of ${all.length}`,
     ...(rows.some(row => judged[row] === 1) ? [`${solved}/${rows.length} solved`] : []),
-    `mean return ${formatSigned(mean)}`,
+    `mean ${returnName({ role })} ${formatSigned(mean)}`,
   ];
   const onInput = ({ target }: Event): void => goOccurrence(Number((target as HTMLInputElement).value));
   // `value` must be bound after `max`, because `max` limits it.
@@ -36,6 +39,10 @@ export function timelineView(history: PromptHistory, { goOccurrence }: EpisodesA
   </div>`;
 }
 
+/** Returns the return of a row: that of the first role in an environment with roles. */
+const returnOf = (table: EpisodeTable, row: number): number =>
+  table.rolesOf(row)[0]?.reward ?? table.column('reward')[row];
+
 const size = { width: 1000, height: 56, edge: 6 };
 /** Maximum number of dots; for more episodes, only the mean and the range of each step are drawn. */
 const mostDots = 4000;
@@ -45,20 +52,21 @@ const mostDots = 4000;
  * step as a bar.
  */
 function returnStrip({ table, all, at }: PromptHistory): TemplateResult {
-  const [success, reward] = [table.column('success'), table.column('reward')];
+  const success = table.column('success');
   const { width, height, edge } = size;
-  const values = all.flatMap(({ rows }) => rows.map(row => reward[row]));
+  const values = all.flatMap(({ rows }) => rows.map(row => returnOf(table, row)));
   const low = values.reduce((a, b) => Math.min(a, b), Infinity);
   const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
   const x = (i: number): number => (all.length === 1 ? width / 2 : edge + (i / (all.length - 1)) * (width - 2 * edge));
   const y = (value: number): number =>
     high === low ? height / 2 : height - edge - ((value - low) / (high - low)) * (height - 2 * edge);
-  const mean = ({ rows }: Occurrence): number => rows.reduce((total, row) => total + reward[row], 0) / rows.length;
+  const mean = ({ rows }: Occurrence): number =>
+    rows.reduce((total, row) => total + returnOf(table, row), 0) / rows.length;
   const path = all.map((each, i) => `${i === 0 ? 'M' : 'L'}${x(i).toFixed(1)} ${y(mean(each)).toFixed(1)}`).join('');
   const dot = (row: number, i: number): TemplateResult<2> =>
     svg`<path
       class=${success[row] ? 'solved' : 'unsolved'}
-      d=${`M${x(i).toFixed(1)} ${y(reward[row]).toFixed(1)}h0`}
+      d=${`M${x(i).toFixed(1)} ${y(returnOf(table, row)).toFixed(1)}h0`}
     ></path>`;
   const dots = values.length > mostDots ? [] : all.flatMap(({ rows }, i) => rows.map(row => dot(row, i)));
   return html`<svg

@@ -4,6 +4,7 @@ import type { TurnOptions } from './turn-options';
 import { html, nothing, type TemplateResult } from 'lit';
 import { actionOutcomes } from '../../../extension/run-data/action-outcomes';
 import { hasTokens, type Episode, type EpisodeTurn } from '../../../extension/run-data/episode';
+import { returnName } from '../../../extension/run-data/running-returns';
 import { componentSum, componentValues } from '../../components/reward-components';
 import { counted, formatSigned } from '../../shared/format';
 import { hue } from '../../shared/run-colours';
@@ -13,8 +14,8 @@ import { stateView } from './state-view';
 import { sampledTokens, tokenStrip, tokenSummary, type SampledToken } from './token-log-probs';
 
 /**
- * Renders a turn. `running` is the return up to and including this turn, without penalties. `largest` is the largest
- * absolute reward; it determines the scale of the bar.
+ * Renders a turn. `running` is the return of the turn's role up to and including this turn, without penalties.
+ * `largest` is the largest absolute reward; it determines the scale of the bar.
  */
 export function turnView(
   episode: Episode,
@@ -94,7 +95,7 @@ export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): TemplateRe
  * values of the reward components.
  */
 export function rewardView(
-  turn: Pick<EpisodeTurn, 'reward' | 'penalty' | 'component_reward' | 'components'>,
+  turn: Pick<EpisodeTurn, 'role' | 'reward' | 'penalty' | 'component_reward' | 'components'>,
   running: number,
   largest: number,
   theme: Theme,
@@ -111,7 +112,7 @@ export function rewardView(
       ><span class="bar" aria-hidden="true">${reward === 0 ? nothing : bar}</span
       ><span>reward <strong>${formatSigned(reward)}</strong></span
       >${penalty === 0 ? nothing : penalised}${componentSum(turn)}<span class="muted"
-        >return ${formatSigned(running)}</span
+        >${returnName(turn)} ${formatSigned(running)}</span
       ></div
     >${componentValues(turn)}`;
 }

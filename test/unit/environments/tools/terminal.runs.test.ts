@@ -280,6 +280,16 @@ test('play is interactive in a terminal', async () => {
   expect(stdout).toMatch(/3\. Add: reward 1, total 1 .*The episode is over \(terminated\)/);
 });
 
+test('play in a terminal says whose turn it is, by which instruction, and what each role has earned', async () => {
+  write('race.ts', race.replace('even: {}', "even: { instruction: 'Answer second.' }"));
+  const { code, stdout } = await ragen(['play', 'race.ts', '--seed', '1'], 'One\nTwo\nOne\n');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/Count\.\n\nRoles: odd, even\n\neven: Answer second\.\n/);
+  expect(stdout).toContain('Turn of odd: One (1).');
+  expect(stdout).toContain('1. odd, One: reward odd 1, total odd 1 · even 0.\nTurn of even: Two (2).');
+  expect(stdout).toContain('3. odd, One: reward odd 1, total odd 2 · even 1. The episode is over (terminated)');
+});
+
 test('list shows the workspace’s environments beside the built-in ones', async () => {
   write('envs/counter/counter.ts', counter());
   write('envs/helper.ts', 'export const helper = 1;');

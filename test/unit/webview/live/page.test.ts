@@ -13,6 +13,7 @@ import { liveHost, watchedEpisode } from '../../../e2e/preview/live-host';
 import type { LiveScenario } from '../../../e2e/preview/live-host';
 import { freshPage, pageHost, press, settle } from '../page-host';
 import type { PageHost } from '../page-host';
+import { watchedGame } from '../../../e2e/preview/roles-host';
 
 let root: HTMLElement;
 beforeEach(() => (root = freshPage()));
@@ -74,6 +75,24 @@ it('keeps a finished episode visible for a moment, then shows the next', async (
   vi.advanceTimersByTime(3000);
   expect(facts()).toContain('group 5');
   expect(root.querySelectorAll('.live-turn')).toHaveLength(1);
+});
+
+it('names the role of each turn, and shows returns and outcome by role', async () => {
+  const host = await open('playing');
+  host.send(liveEpisode, { episode: watchedGame(3) });
+  vi.useFakeTimers();
+  vi.advanceTimersByTime(3000);
+  expect(all('.live-turn h3')).toEqual(['Turn 1, first', 'Turn 2, second']);
+  host.send(liveEpisode, { episode: watchedGame() });
+  expect(all('.live-turn h3')).toEqual(['Turn 1, first', 'Turn 2, second', 'Turn 3, first']);
+  expect(all('.earned').map(text => /return.*/.exec(text)![0])).toEqual([
+    'return of first 0',
+    'return of second −1',
+    'return of first +1',
+  ]);
+  expect(root.querySelector('.verdict')!.textContent).toBe(
+    'Solved · first ✓ return +1, score +1 · second ✗ return −1, score −1',
+  );
 });
 
 it('stays with the episode while following is off, until it is on again', async () => {

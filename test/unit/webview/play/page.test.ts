@@ -7,6 +7,7 @@ import { actionKeys } from '../../../../webview/play/action-keys';
 import { changedPieces } from '../../../../webview/play/observation';
 import { startPlay } from '../../../../webview/play/page';
 import type { Host } from '../../../../webview/shared/host';
+import { roleSession } from '../../../e2e/preview/roles-host';
 import { freshPage, press, settle } from '../page-host';
 
 const step = (name: string, observation: string, more = {}) => ({
@@ -170,6 +171,36 @@ describe('the episode', () => {
     ]);
     expect(changedPieces('abc', 'ab')).toEqual([{ text: 'abc', changed: false }]);
     expect(changedPieces('a\nbc', 'ab\nc')).toEqual([{ text: 'a\nbc', changed: false }]);
+  });
+});
+
+describe('roles', () => {
+  it('show whose turn is next, what each has earned, and its instruction first', async () => {
+    const { text, root } = await open([{ id: 0, session: roleSession(1) }]);
+    expect(text('.turn-of')).toBe('Turn of second');
+    expect(text('.outcome-line')).toMatch(/return of first 0\s*return of second 0/);
+    const titles = [...root.querySelectorAll('.side-section h2')].map(each => each.textContent);
+    expect(titles).toEqual(['Steps (1)', 'Instruction of second', 'Instruction of first', 'Configuration']);
+    expect(text('.instruction')).toContain('You play Nim and answer.');
+    root.querySelectorAll<HTMLElement>('.step-row')[0].click();
+    expect(text('.turn-of')).toBe('Turn of first');
+    expect(text('.instruction')).toContain('You play Nim and begin.');
+  });
+
+  it('have returns of their own at the end, and no sum over roles', async () => {
+    const { text, root } = await open([{ id: 0, session: roleSession(3) }]);
+    expect(root.querySelector('.turn-of')).toBeNull();
+    expect(text('.outcome-line')).toMatch(/return of first \+1 \(\+1\)\s*return of second −1 \(−1\)\s*Terminated/);
+    const rows = [...root.querySelectorAll('.step-row')];
+    expect(rows.map(row => row.textContent)).toEqual(['0seed 7', '1first A10', '2second B10', '3first A1terminated+1']);
+    expect(rows[3].querySelector('.reward')!.getAttribute('title')).toBe('first +1, second −1');
+  });
+
+  it('without instructions of their own play by that of the environment', async () => {
+    const plain = roleSession(0);
+    const roles = plain.roles!.map(({ name, total }) => ({ name, total }));
+    const { root } = await open([{ id: 0, session: { ...plain, roles, instruction: 'Take objects.' } }]);
+    expect([...root.querySelectorAll('.instruction')].map(each => each.textContent)).toEqual(['Take objects.']);
   });
 });
 
