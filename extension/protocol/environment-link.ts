@@ -167,7 +167,8 @@ export interface CoveredCode {
 
 /** A failure of an environment. The message is one sentence with location, value and remedy. */
 export interface EnvironmentFailure {
-  kind: 'threw' | 'timed_out' | 'bad_value' | 'died' | 'build';
+  /** `player`: not the environment failed, but a model behind an API that plays a role. */
+  kind: 'threw' | 'timed_out' | 'bad_value' | 'died' | 'build' | 'player';
   message: string;
   /** `file:line` in the user's source; undefined if unknown. */
   at?: string;

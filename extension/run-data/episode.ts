@@ -47,7 +47,10 @@ export const turnSchema = z.object({
     .describe('the true state before the actions, in the form of prompt_format; absent if answers describe no states'),
   true_next_state: z.string().optional().describe('the true state after the actions'),
   finish: z.enum(['stop', 'length']),
-  /** Token span [from, to) of the sampled tokens in `tokens.ids`. */
+  /**
+   * Token span [from, to) of the sampled tokens in `tokens.ids`; empty if the tokens are not stored, or if a model behind
+   * an API played the turn.
+   */
   span: z.tuple([z.number().int(), z.number().int()]),
 });
 export type EpisodeTurn = z.infer<typeof turnSchema>;

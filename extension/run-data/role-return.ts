@@ -11,5 +11,9 @@ export const roleReturnSchema = z.object({
     .number()
     .describe('reward + penalty + reward components of its turns and of the episode, before normalisation'),
   success: z.boolean(),
+  player: z
+    .string()
+    .optional()
+    .describe('model in model_info that played the role behind an API; absent if the policy played it'),
 });
 export type RoleReturn = z.infer<typeof roleReturnSchema>;

@@ -18,6 +18,8 @@ export const runFiles = {
   pictures: 'pictures',
   /** Replies of judges (judgement.ts). */
   judgements: 'judgements.jsonl',
+  /** Replies of models that play roles (role-reply.ts). */
+  roleReplies: 'role-replies.jsonl',
   /** Derived from the episode files (episode-index-line.ts). */
   episodeIndex: 'episodes/index.jsonl',
   checkpoints: 'checkpoints',

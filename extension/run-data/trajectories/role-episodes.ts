@@ -45,7 +45,7 @@ function samplesOf({ tokens }: Episode, turns: Episode['turns']): Pick<Episode, 
   const moved = new Map<Episode['turns'][number], [number, number]>();
   starts.forEach((from, index) => {
     const to = starts[index + 1] ?? tokens.ids.length;
-    const own = turns.filter(({ span }) => span[0] >= from && span[0] < to);
+    const own = turns.filter(({ span }) => span[1] > span[0] && span[0] >= from && span[0] < to);
     if (own.length === 0) return;
     const at = ids.length;
     begins.push(at);

@@ -22,6 +22,7 @@ export function brokenRules(config: RunConfig): BrokenRule[] {
     ...curriculumRules(config),
     ...contextRules(config),
     ...rewardRules(config),
+    ...playerRules(config),
     ...descriptionRules(config),
     ...batchRules(config),
     ...advantageRules(config),
@@ -115,16 +116,26 @@ function rewardRules({ custom_envs, model_info }: RunConfig): BrokenRule[] {
   });
 }
 
+/** Rules for roles that models behind APIs play. */
+function playerRules({ custom_envs, model_info }: RunConfig): BrokenRule[] {
+  return Object.entries(custom_envs).flatMap(([tag, { roles }]) =>
+    Object.entries(roles ?? {}).flatMap(([role, { model, max_cost }]) =>
+      judgeRules({ models: [model], max_cost }, `custom_envs.${tag}.roles.${role}`, model_info ?? {}, 'model'),
+    ),
+  );
+}
+
 function judgeRules(
   { models, max_cost }: Pick<JudgeSettings, 'models' | 'max_cost'>,
   at: string,
   known: NonNullable<RunConfig['model_info']>,
+  key?: 'model',
 ): BrokenRule[] {
   const unknown = models.findIndex(name => !Object.hasOwn(known, name));
   if (unknown >= 0) {
     const remedy = didYouMean(models[unknown], Object.keys(known), 'add it to model_info');
     const sentence = `is ${shown(models[unknown])}, which is not a model of model_info: ${remedy}`;
-    return [{ key: `${at}.models[${unknown}]`, sentence }];
+    return [{ key: `${at}.${key ?? `models[${unknown}]`}`, sentence }];
   }
   const free = models.find(name => !known[name].price_per_million);
   if (typeof max_cost !== 'number' || free === undefined) return [];

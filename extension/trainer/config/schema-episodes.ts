@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { promptFormats } from '../rollout/prompt-format';
 import { count, flag } from './schema-policy';
 import { rewards } from './schema-rewards';
+import { rolePlayers } from './schema-roles';
 
 export const agentProxy = z
   .strictObject({
@@ -140,6 +141,7 @@ const tag = z
         "VAGEN's prompt format, which an answer must follow exactly (docs/environments/states.md). grounding asks for a description of the state (<observation>), worldmodeling for the state after the actions (<prediction>), in sentences, as JSON (_structured) or as a grid (_symbolic). null: a thought if agent_proxy.enable_think, and the answer.",
       ),
     rewards: rewards.nullish(),
+    roles: rolePlayers.nullish(),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     mcp_servers: z
       .record(z.string().regex(/^[\w-]{1,32}$/, 'letters, digits, hyphens and underscores, at most 32'), mcpServer)

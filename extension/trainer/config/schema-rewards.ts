@@ -49,18 +49,23 @@ const models = z
   .max(2)
   .describe('Names of one or two models in model_info. With two, the value is the mean of their scores.');
 
-/** Limits of a judge's requests. */
-const limits = {
+/** Limits of the requests to models behind APIs. @param of who sends the requests, such as `component` */
+export const requestLimits = (of: string) => ({
   max_concurrency: count('Maximum concurrent requests to a model.').default(8),
-  max_requests: count('Maximum requests of this component in a run; null is no limit.').nullish(),
-  max_tokens: count('Maximum input and output tokens of this component in a run; null is no limit.').nullish(),
+  max_requests: count(`Maximum requests of this ${of} in a run; null is no limit.`).nullish(),
+  max_tokens: count(`Maximum input and output tokens of this ${of} in a run; null is no limit.`).nullish(),
   max_cost: z
     .number()
     .positive()
     .nullish()
     .describe(
-      "Maximum cost of this component in a run, in the currency of the models' price_per_million; null is no limit.",
+      `Maximum cost of this ${of} in a run, in the currency of the models' price_per_million; null is no limit.`,
     ),
+});
+
+/** Limits of a judge's requests. */
+const limits = {
+  ...requestLimits('component'),
   wait_s: z
     .number()
     .positive()

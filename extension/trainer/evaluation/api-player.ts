@@ -8,6 +8,7 @@ import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
 import type { Journal } from '../run/journal';
 import { AgentProxy } from '../rollout/agent-proxy';
+import type { RolePlayers } from '../rollout/role-players';
 import type { Remember } from '../rollout/remembered-window';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeRecord } from '../rollout/episode-record';
@@ -36,7 +37,8 @@ export interface ApiPlayerParts {
   loaded: readonly LoadedEnvironment[];
   control: RunControl;
   journal: Journal;
-  judges?: JudgePanel;
+  judges?: JudgePanel | undefined;
+  players?: RolePlayers | undefined;
   remember?: Remember | undefined;
   /** Where pictures of observations are stored; requests read them from there. */
   pictures: PictureStore;
@@ -83,7 +85,7 @@ export class ApiPlayer implements Player {
   }
 
   private async episode(slot: ValidationSlot, client: ApiClient): Promise<Episode> {
-    const { config, environments, loaded, control, journal, judges, remember, pictures } = this.parts;
+    const { config, environments, loaded, control, journal, judges, players, remember, pictures } = this.parts;
     const { actor_rollout_ref, es_manager, custom_envs, seed, enable_response_mask } = config;
     const agent_proxy = turnProtocol(config);
     const environment = loaded.find(({ tag }) => tag === slot.tag) ?? {};
@@ -105,6 +107,7 @@ export class ApiPlayer implements Player {
       stop_token_ids: [],
       pictures: this.observed,
       ...(judges && { judges }),
+      ...(players && { players }),
       ...(remember && { remember }),
     });
     const { episodes } = await proxy.rollout({

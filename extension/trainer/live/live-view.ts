@@ -7,6 +7,7 @@ import type { RemoteEngine } from '../../engine/remote-engine';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import { TokenPieces } from '../../models/tokenizer/token-pieces';
 import type { PlayedSoFar, RolloutObserver } from '../rollout/rollout-request';
+import type { TurnHistory } from '../rollout/environment-state-manager';
 import { callText } from '../../run-data/tool-call';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { componentRewards } from '../rollout/rollout-batch';
@@ -212,7 +213,7 @@ export class LiveView implements RolloutObserver {
         ...(turn.pictures && { pictures: turn.pictures }),
         actions_left: turn.actions_left!, // known for each turn that this trainer plays
         prefix,
-        tokens: this.tokensOf(watched, turn.turn),
+        tokens: this.tokensOf(watched, turn, prefix),
         outcome: {
           ...{ thought, answer, executed, reward, penalty },
           ...(component_reward !== undefined && { components, component_reward }),
@@ -255,8 +256,13 @@ export class LiveView implements RolloutObserver {
 
   /**
    * Returns the tokens of a finished turn from the episode's samples, which also contain turns that were not watched.
+   * The turn of a model behind an API is returned as one token.
    */
-  private tokensOf(watched: Watched, turn: number): WatchedTurn['tokens'] {
+  private tokensOf(
+    watched: Watched,
+    { turn, raw }: Pick<TurnHistory, 'turn' | 'raw'>,
+    prefix: string,
+  ): WatchedTurn['tokens'] {
     for (const { ids, logprobs, turns } of watched.played.context.samples()) {
       const span = turns.find(each => each.turn === turn)?.span;
       if (!span) continue;
@@ -269,6 +275,6 @@ export class LiveView implements RolloutObserver {
       if (rest !== '') tokens.at(-1)!.text += rest;
       return tokens;
     }
-    return [];
+    return [{ text: raw.slice(prefix.length), logprob: 0 }];
   }
 }

@@ -2,6 +2,7 @@
 // With dynamic sampling (DAPO's `algorithm.filter_groups`), further batches are played until the filter has kept enough
 // groups in which the episodes' scores differ, or until the limit of batches is reached. If the step fails, the seed
 // counter is restored.
+import type { RoleReturn } from '../../run-data/role-return';
 import type { GroupRow } from '../../run-data/step-lines';
 import { groupsToSample, overlongReward, filterGroups } from '../../algorithms/dapo';
 import { normalizeRewards } from '../../algorithms/reward-normalization';
@@ -313,10 +314,14 @@ function groupRows({ trainable, filtered }: Round, step: number, kept: ReadonlyS
   return filtered.groups.map((group_id, i) => {
     const members = trainable.filter(e => e.group_id === group_id);
     const { tag, seed } = members[0];
-    const scores = members.map(e => (e.roles ? Object.values(e.roles)[0].score : e.score));
+    const scores = members.map(e => firstTrained(e)?.score ?? e.score);
     return { step, group_id, tag, seed, scores, reward_std: filtered.groupStds[i], selected: kept.has(group_id) };
   });
 }
+
+/** Returns the return of the first role that the policy plays; undefined without roles. */
+const firstTrained = ({ roles }: RolloutEpisode): RoleReturn | undefined =>
+  Object.values(roles ?? {}).find(({ player }) => player === undefined);
 
 /**
  * Returns the filter's metrics, averaged over the batches of a step. The number of kept groups and the number of groups

@@ -4,7 +4,7 @@
 // reason.
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { Judgement } from '../../run-data/judgement';
+import { judgementLineSchema, type Judgement } from '../../run-data/judgement';
 import { readBoundedSync } from '../../node/bounded-file';
 import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
@@ -12,12 +12,13 @@ import { RequestSlots } from '../../models/tinker/request-slots';
 import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
 import type { JudgeSettings, StateJudgeSettings } from '../config/schema-rewards';
-import { ApiClient, RequestRefused, ServiceRefused, type ApiClientOptions } from '../evaluation/api-client';
+import { ApiClient, RequestRefused, type ApiClientOptions } from '../evaluation/api-client';
 import { apiService, type ApiAnswer, type ApiService } from '../evaluation/api-service';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import { judgeConversation, readScore, type JudgedEpisode } from './judge-prompt';
 import { judgedParts, stateConversation, stateCriteria, type DescribedState } from './state-judge';
-import { budgetProblem, JudgementCache } from './judgement-cache';
+import { billOf, PaidRequests, type Payer } from './paid-requests';
+import { ReplyCache } from './reply-cache';
 
 /** Judges the episodes of one rollout. */
 export interface RolloutJudges {
@@ -32,19 +33,14 @@ export interface RolloutJudges {
 }
 
 /** A model that judges for a component. */
-interface Judge {
+interface Judge extends Payer {
   component: string;
-  /** `<tag>/<component>`, under which requests are counted. */
-  account: string;
   settings: JudgeSettings | StateJudgeSettings;
   /** The file with the judge's criteria; undefined for the built-in criteria. */
   criteria: { key: string; path: string } | undefined;
   model: ApiModel;
   name: string;
   service: ApiService;
-  slots: RequestSlots;
-  /** Why the service is not asked any more; undefined while it is asked. */
-  refused?: string;
 }
 
 export interface JudgePanelOptions {
@@ -68,9 +64,8 @@ export class JudgePanel {
   private readonly byTag = new Map<string, Judge[]>();
   /** The judges of descriptions. */
   private readonly statesByTag = new Map<string, Judge[]>();
-  private readonly cache: JudgementCache;
-  /** Number of requests in progress, by account. */
-  private readonly running = new Map<string, number>();
+  private readonly cache: ReplyCache<Judgement>;
+  private readonly requests: PaidRequests<Judgement>;
   /** The last reported reason by judge, so that a reason is not reported again and again. */
   private readonly reported = new Map<string, string>();
 
@@ -117,7 +112,15 @@ export class JudgePanel {
       );
     }
     for (const judge of this.all) this.criteriaOf(judge);
-    this.cache = new JudgementCache(file, ({ message }) => warn(`judges: a reply was not stored (${message})`));
+    this.cache = new ReplyCache<Judgement>(file, {
+      read: line => {
+        const { key, account, ...judgement } = judgementLineSchema.parse(line);
+        return { key, account, reply: { ...judgement, cached: true } };
+      },
+      answers: ({ score }) => score !== null,
+      onUnwritten: ({ message }) => warn(`judges: a reply was not stored (${message})`),
+    });
+    this.requests = new PaidRequests(this.cache);
   }
 
   /** Begins to judge a rollout, by the rubrics as they are now. */
@@ -189,43 +192,26 @@ export class JudgePanel {
     });
   }
 
-  private async ask(judge: Judge, messages: ChatMessage[], client: ApiClient, signal: AbortSignal): Promise<Judgement> {
-    const { account, settings, service } = judge;
+  private ask(judge: Judge, messages: ChatMessage[], client: ApiClient, signal: AbortSignal): Promise<Judgement> {
+    const { settings, service } = judge;
     const request = JSON.stringify([service.url, service.body(messages)]);
-    const key = createHash('sha256').update(request).digest('hex');
-    return this.cache.judged(key, () =>
-      judge.slots.run(async () => {
-        const spent = this.cache.spentOn(account);
-        const running = this.running.get(account) ?? 0;
-        const requests = spent.requests + running;
-        const stopped = judge.refused ?? budgetProblem({ ...spent, requests }, settings);
-        if (stopped !== undefined) return this.failed(judge, stopped);
-        if (signal.aborted) return this.failed(judge, 'the rollout ended before the request was sent');
-        this.running.set(account, running + 1);
-        try {
-          const judgement = this.read(judge, await client.ask(messages));
-          this.cache.record(key, account, judgement); // before the next request gets the slot
-          return judgement;
-        } catch (error) {
-          const { message } = error as Error;
-          if (signal.aborted) return this.failed(judge, `no answer within wait_s ${settings.wait_s}`);
-          if (error instanceof ServiceRefused) judge.refused = message;
-          return this.failed(
-            judge,
-            error instanceof RequestRefused ? `the service refuses the request (${message})` : message,
-          );
-        } finally {
-          this.running.set(account, this.running.get(account)! - 1);
-        }
-      }),
-    );
+    return this.requests.reply({
+      key: createHash('sha256').update(request).digest('hex'),
+      payer: judge,
+      signal,
+      send: async () => this.read(judge, await client.ask(messages)),
+      failed: why => {
+        if (typeof why === 'string') return this.failed(judge, why);
+        if (signal.aborted) return this.failed(judge, `no answer within wait_s ${settings.wait_s}`);
+        const refused = why instanceof RequestRefused;
+        return this.failed(judge, refused ? `the service refuses the request (${why.message})` : why.message);
+      },
+    });
   }
 
-  private read(judge: Judge, { text, finish, usage }: ApiAnswer): Judgement {
-    const { input_tokens, output_tokens } = usage;
-    const { input = 0, output = 0 } = judge.model.price_per_million ?? {};
-    const cost = (input_tokens * input + output_tokens * output) / 1e6;
-    const bill = { tokens: input_tokens + output_tokens, cost };
+  private read(judge: Judge, answer: ApiAnswer): Judgement {
+    const { text, finish } = answer;
+    const bill = billOf(answer, judge.model);
     const score = finish === 'stop' ? readScore(text, judge.settings.scale) : undefined;
     if (score !== undefined)
       return { model: judge.name, score, text: text.slice(0, longestReply), cached: false, ...bill };

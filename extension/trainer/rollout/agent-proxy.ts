@@ -22,7 +22,7 @@ import { type PromptTokenizer } from './prompt-tokenizer';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { EpisodeJudging } from './episode-judging';
 import { EpisodeQueue } from './episode-queue';
-import { EnvironmentStateManager, isDone } from './environment-state-manager';
+import { EnvironmentStateManager, failTurn, isDone, isOwnTurn } from './environment-state-manager';
 import type { EpisodeEntry, TurnInput } from './environment-state-manager';
 import type { SeedState } from './group-layout';
 import { IdleGeneratorClock } from './idle-generator-clock';
@@ -32,11 +32,12 @@ import { summaryProblem } from '../rewards/role-checks';
 import { deriveSeed } from './seeds';
 import { systemMessage } from './system-message';
 import { plainSyntax, type ToolSyntax } from '../../models/tokenizer/tool-syntax';
-import { parseToolResponse, toolDemand, type EpisodeTools } from './tool-protocol';
+import { parseToolResponse, responsePrefix, toolDemand, type EpisodeTools } from './tool-protocol';
 import { formatDemand } from './prompt-format';
 import { parseResponse, tagProtocol } from './turn-protocol';
 import type { TurnPrompt } from './turn-protocol';
 import type { TextGenerator, AgentProxyOptions, RolloutRequest, PlayedSoFar } from './rollout-request';
+import type { RolePlayer, RolloutPlayers } from './role-player';
 import { samplingFor, FailedBatch } from './rollout-request';
 import { RolloutProgress } from './rollout-progress';
 import { leastGatheringMs, gatheringShare, inWaves, firstGatheringMs } from './episode-waves';
@@ -45,6 +46,8 @@ import { episodeContext } from './episode-context';
 /** An episode in progress, with a context that builds its prompts. */
 interface OpenEpisode extends PlayedSoFar {
   context: EpisodeContext | CallContext | RolesContext;
+  /** The models behind APIs that play roles of the episode, by role. */
+  players: Map<string, RolePlayer>;
 }
 
 export class AgentProxy {
@@ -90,7 +93,8 @@ export class AgentProxy {
     const before = manager.state;
     const laidOut = manager.layOut(step, request.environments, request.seed, request.round, request.groups);
     const entries = laidOut.filter(({ env_id }) => request.only?.has(env_id) ?? true);
-    const playing = entries.map(entry => ({ entry, context: this.openContext(entry) }));
+    const players = this.options.players?.openRollout();
+    const playing = entries.map((entry): OpenEpisode => this.openEpisode(entry, players));
     this.options.observer?.begun({ mode, step }, playing);
     const clock = new IdleGeneratorClock();
     const judging = new EpisodeJudging(this.options.judges?.openRollout());
@@ -103,6 +107,7 @@ export class AgentProxy {
       throw error;
     } finally {
       judging.end();
+      players?.end();
       this.options.observer?.ended();
     }
     await this.cleanUp(manager, entries);
@@ -141,7 +146,17 @@ export class AgentProxy {
       const ended = ready.filter(entry => !isOpen(entry));
       judging.begin(ended);
       const open = ready.filter(isOpen);
-      const asked = open.map(entry => byEntry.get(entry)!);
+      const given = open.filter(entry => !isOwnTurn(entry)).map(entry => byEntry.get(entry)!);
+      const asked = open.filter(isOwnTurn).map(entry => byEntry.get(entry)!);
+      const others = this.playOthers(given, manager, clock, gathering(leastGatheringMs), playWave);
+      try {
+        await playOwn(ended, asked);
+      } finally {
+        await others;
+      }
+    };
+    /** Plays the turns of the policy. `ended` are the episodes that have just ended. */
+    const playOwn = async (ended: readonly EpisodeEntry[], asked: readonly OpenEpisode[]): Promise<void> => {
       const rows = await this.promptAll(asked, request);
       const living = asked.filter(({ entry }) => !isDone(entry));
       this.reportFailures(
@@ -219,7 +234,48 @@ export class AgentProxy {
     progress.ended(entries);
   }
 
-  private openContext(entry: EpisodeEntry): OpenEpisode['context'] {
+  /**
+   * Plays the turns of models behind APIs. An episode whose reply has come continues while others wait, as with slow
+   * environments.
+   */
+  private async playOthers(
+    given: readonly OpenEpisode[],
+    manager: EnvironmentStateManager,
+    clock: IdleGeneratorClock,
+    gatherMs: number,
+    playWave: (wave: readonly EpisodeEntry[]) => Promise<void>,
+  ): Promise<void> {
+    if (given.length === 0) return;
+    const play = async (episode: OpenEpisode, report: (ready: EpisodeEntry[]) => void): Promise<void> => {
+      const { entry, context, players } = episode;
+      const [role, turn] = [entry.role!, entry.history.length + 1];
+      const prompt = (context as RolesContext).prompt(role, this.turnPrompt(entry, turn), ownTurns(entry))!; // no limit
+      const reply = await players.get(role)!.answer(prompt, turn);
+      if (typeof reply === 'string') {
+        failTurn(entry, reply);
+        return report([entry]);
+      }
+      await manager.step([this.readAnswer(episode, { row: rowOf(entry), ...reply })], report);
+    };
+    await inWaves(
+      given.length,
+      gatherMs,
+      report => clock.environment(async () => void (await Promise.all(given.map(each => play(each, report))))),
+      playWave,
+    );
+  }
+
+  private openEpisode(entry: EpisodeEntry, players: RolloutPlayers | undefined): OpenEpisode {
+    const opened = new Map<string, RolePlayer>();
+    const prefix = responsePrefix(this.protocolOf(entry.tag), entry.environment);
+    for (const { name } of entry.environment.roles ?? []) {
+      const player = players?.open(entry, name, prefix);
+      if (player) opened.set(name, player);
+    }
+    return { entry, context: this.openContext(entry, opened), players: opened };
+  }
+
+  private openContext(entry: EpisodeEntry, players: ReadonlyMap<string, RolePlayer>): OpenEpisode['context'] {
     const { environment, tag } = entry;
     if (environment.model_calls) {
       const { max_model_len, response_length } = this.options.rollout;
@@ -234,7 +290,9 @@ export class AgentProxy {
         this.roleContext(
           entry,
           roles.find(({ name }) => name === role),
+          players.get(role),
         ),
+      role => !players.has(role),
     );
   }
 
@@ -242,6 +300,7 @@ export class AgentProxy {
   private roleContext(
     { environment, tag, max_actions_per_traj }: EpisodeEntry,
     role?: RoleDescription,
+    player?: RolePlayer,
   ): EpisodeContext {
     const { custom_envs } = this.options;
     const agent_proxy = this.protocolOf(tag);
@@ -255,7 +314,10 @@ export class AgentProxy {
       format: agent_proxy.prompt_format && formatDemand(agent_proxy.prompt_format, environment.state_forms),
       tools: tools && toolDemand(tools, agent_proxy),
     });
-    return episodeContext(this.tokenizer, { ...this.options, agent_proxy }, system, environment.name, tools);
+    const settings = { ...this.options, agent_proxy };
+    if (!player) return episodeContext(this.tokenizer, settings, system, environment.name, tools);
+    const rollout = { ...settings.rollout, max_model_len: Infinity }; // the service limits the context
+    return episodeContext(player.numbers, { ...settings, rollout }, system, environment.name, tools);
   }
 
   /** Returns the turn protocol of a tag. */

@@ -28,6 +28,8 @@ export interface TagSettings {
   max_actions_per_traj: number;
   prompt_format?: PromptFormat | null;
   rewards?: RewardSettings | null;
+  /** Roles that models behind APIs play. */
+  roles?: Readonly<Record<string, { model: string }>> | null;
 }
 
 export interface StateManagerOptions {
@@ -178,7 +180,7 @@ export class EnvironmentStateManager {
         num_actions: 0,
         penalty: 0,
         history: [],
-        ...(environment.roles && { roles: startingRoles(environment.roles) }),
+        ...(environment.roles && { roles: startingRoles(environment.roles, custom_envs[slot.tag].roles) }),
         ...(stateForm && { stateForm }),
         ...(plans.get(slot.tag) && { rewards: plans.get(slot.tag) }),
       };
@@ -312,7 +314,7 @@ export class EnvironmentStateManager {
       finish,
       actions: valid.slice(0, Math.min(entry.max_actions_per_traj - entry.num_actions, entry.roles ? 1 : Infinity)),
       format_right: response.format_right === true && !malformed,
-      penalty: malformed ? this.options.format_penalty : 0,
+      penalty: malformed && isOwnTurn(entry) ? this.options.format_penalty : 0,
     };
   }
 }
@@ -417,8 +419,23 @@ function finishTurn(
   } else if (entry.num_actions >= entry.max_actions_per_traj) entry.terminated = entry.truncated = true;
 }
 
-const startingRoles = (roles: NonNullable<LoadedEnvironment['roles']>): Record<string, RoleState> =>
-  Object.fromEntries(roles.map(({ name }) => [name, { success: false, waiting: 0 }]));
+const startingRoles = (
+  roles: NonNullable<LoadedEnvironment['roles']>,
+  players: TagSettings['roles'],
+): Record<string, RoleState> =>
+  Object.fromEntries(
+    roles.map(({ name }) => {
+      const player = players?.[name]?.model;
+      return [name, { success: false, waiting: 0, ...(player !== undefined && { player }) }];
+    }),
+  );
+
+/** Whether the policy, and no model behind an API, plays the next turn of an episode. */
+export const isOwnTurn = ({ role, roles }: Pick<EpisodeEntry, 'role' | 'roles'>): boolean =>
+  role === undefined || roles?.[role].player === undefined;
+
+/** Fails an episode whose next turn was not played. */
+export const failTurn = (entry: EpisodeEntry, message: string): void => fail(entry, { kind: 'player', message });
 
 /** Sets the pictures of an episode's newest observation, or fails the episode. */
 function show(entry: EpisodeEntry, shown: Shown): void {

@@ -71,7 +71,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
     advantage: advantages ? trainedMean(advantages, samples) : null,
     kept: training ? training.kept : null,
     ...(episode.roles && { roles: episode.roles }),
-    turns: episode.turns.map(turn => ({ ...turn, span: spans.get(turn.turn)! })),
+    turns: episode.turns.map(turn => ({ ...turn, span: spans.get(turn.turn) ?? [0, 0] })), // [0, 0]: not played by the policy
     final_state: episode.final_state,
     ...(episode.final_pictures && { final_pictures: episode.final_pictures }),
     metrics: episode.metrics,

@@ -10,6 +10,8 @@ export interface RoleState {
   success: boolean;
   /** Sum of the rewards that the role earned before its first turn; 0 from that turn on. */
   waiting: number;
+  /** The model behind an API that plays the role; absent if the policy plays it. */
+  player?: string;
 }
 
 type Turn = Omit<EpisodeTurn, 'span'>;
@@ -47,12 +49,22 @@ export function roleReturns(
   turns: readonly Turn[],
   end_reward = 0,
 ): Record<string, RoleReturn> {
-  const returns = Object.entries(states).map(([role, { success, waiting = 0 }]): [string, RoleReturn] => {
+  const returns = Object.entries(states).map(([role, { success, waiting = 0, player }]): [string, RoleReturn] => {
     const own = turns.filter(turn => turn.role === role);
     const reward = own.reduce((sum, turn) => sum + turn.reward, waiting);
     const penalty = own.reduce((sum, turn) => sum + turn.penalty, 0);
     const earned = own.reduce((sum, turn) => sum + (turn.component_reward ?? 0), end_reward);
-    return [role, { turns: own.length, reward, penalty, score: reward + penalty + earned, success }];
+    return [
+      role,
+      {
+        turns: own.length,
+        reward,
+        penalty,
+        score: reward + penalty + earned,
+        success,
+        ...(player !== undefined && { player }),
+      },
+    ];
   });
   return Object.fromEntries(returns);
 }

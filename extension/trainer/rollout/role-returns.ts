@@ -1,6 +1,7 @@
 // The returns of a batch by role, for everything that compares scores: normalisation, the rollout filter, groups of
 // samples. Pure. A return is compared with those of the same role in the same group.
 import { mostRoles } from '../../protocol/environment-message-bounds';
+import type { RoleReturn } from '../../run-data/role-return';
 import type { RolloutEpisode } from './rollout-batch';
 
 /** One return of an episode: that of a role or, without roles, that of the episode. */
@@ -25,13 +26,17 @@ export const roleId = (id: number, role: number): number => (role <= 0 ? id : -(
 export const roleIndex = ({ roles }: Pick<RolloutEpisode, 'roles'>, role: string | undefined): number =>
   roles && role !== undefined ? Object.keys(roles).indexOf(role) : 0;
 
-/** Returns the returns of the episodes, in order. A role that had no turn has no return, because nothing is trained. */
+/** Whether the policy had a turn in a role, so that the role is trained. */
+const isPlayed = ({ turns, player }: Pick<RoleReturn, 'turns' | 'player'>): boolean =>
+  turns > 0 && player === undefined;
+
+/** Returns the returns of the episodes, in order. A role without a turn of the policy has no return. */
 export function returnsOf(episodes: readonly RolloutEpisode[]): EpisodeReturn[] {
   return episodes.flatMap((episode): EpisodeReturn[] => {
     const { group_id, tag, score, success, roles } = episode;
     if (!roles) return [{ episode, role: undefined, group: group_id, tag, score, success }];
     return Object.entries(roles).flatMap(([role, own], index) =>
-      own.turns > 0
+      isPlayed(own)
         ? {
             episode,
             role,
@@ -59,7 +64,7 @@ export function scoresByRole(
     Float64Array.from(episodes, episode => {
       if (!episode.roles) return index === 0 ? scoreOf(episode, undefined) : NaN;
       const [role, own] = Object.entries(episode.roles)[index] ?? [];
-      return own && own.turns > 0 ? scoreOf(episode, role) : NaN;
+      return own && isPlayed(own) ? scoreOf(episode, role) : NaN;
     }),
   );
 }

@@ -37,10 +37,12 @@ export class RolesContext implements PlayedContext {
   /**
    * @param roles names in the order of their declaration
    * @param open creates the context of a role
+   * @param isTrained whether the policy plays a role, so that its context is a sample
    */
   constructor(
     private readonly roles: readonly string[],
     private readonly open: (role: string) => EpisodeContext,
+    private readonly isTrained: (role: string) => boolean = () => true,
   ) {
     [this.role] = roles;
   }
@@ -78,7 +80,7 @@ export class RolesContext implements PlayedContext {
   samples(): RolloutSample[] {
     return this.roles.flatMap(role => {
       const numbers = this.turns.get(role);
-      if (!numbers) return [];
+      if (!numbers || !this.isTrained(role)) return [];
       return this.contexts
         .get(role)!
         .samples()

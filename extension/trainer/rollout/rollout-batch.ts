@@ -63,7 +63,7 @@ export interface RolloutEpisode {
   final_pictures?: (string | null)[];
   /** The complete conversation, including messages that were outside the model's window in some turns. */
   messages: (ChatMessage & { name?: string })[];
-  /** At least one sample if the episode has a turn; every turn is in exactly one sample. */
+  /** Every turn of the policy is in exactly one sample. */
   samples: RolloutSample[];
   /** Metrics of the episode; the keys do not include the tag. */
   metrics: Record<string, number>;
@@ -87,8 +87,8 @@ export interface RolloutBatch {
   environmentSeconds: number;
 }
 
-/** Whether the episode can be trained on: its environment did not fail, and it has at least one turn. */
-export const isTrainable = ({ error, turns }: RolloutEpisode): boolean => !error && turns.length > 0;
+/** Whether the episode can be trained on: it did not fail, and the policy had at least one turn. */
+export const isTrainable = ({ error, samples }: RolloutEpisode): boolean => !error && samples.length > 0;
 
 /** Returns the score of an episode. Without components, nothing is added, so the score keeps its bits. */
 export const scoreOf = ({

@@ -9,6 +9,7 @@ import type { PlayedContext } from './played-context';
 import type { EpisodeEntry, TagSettings } from './environment-state-manager';
 import type { EnvGroups } from './group-layout';
 import type { ObservedPictures } from './observed-pictures';
+import type { RolloutPlayers } from './role-player';
 import type { Remember } from './remembered-window';
 import type { ContextWindowMode } from './response-mask';
 import type { TurnProtocol } from './turn-protocol';
@@ -77,6 +78,8 @@ export interface AgentProxyOptions {
   pictures?: Pick<ObservedPictures, 'admit'>;
   /** The judges of the tags; without them, components that judges score are missing. */
   judges?: { openRollout(): RolloutJudges };
+  /** The models that play roles; without them, the policy plays all roles. */
+  players?: { openRollout(): RolloutPlayers };
 }
 
 /** The options on which an episode's context depends. */

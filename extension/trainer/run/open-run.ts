@@ -1,7 +1,9 @@
 // Opens a run: locates its model, reports the required memory, starts the engine, loads the environments, and restores
 // the checkpoint to continue from. The caller must hold the run's lease, so that only one trainer writes to the folder.
 import { openJudges } from './run-judges';
+import { openRolePlayers } from './run-role-players';
 import type { JudgePanel } from '../rewards/judge-panel';
+import type { RolePlayers } from '../rollout/role-players';
 import { openTeacher } from '../distillation/open-teacher';
 import type { Teacher } from '../distillation/teacher';
 import { Run } from './run';
@@ -90,6 +92,7 @@ export async function openRun({
   let environments: LiveEnvironments | undefined;
   let plugins: LivePlugins | undefined;
   let judges: JudgePanel | undefined;
+  let players: RolePlayers | undefined;
   let teacher: Teacher | undefined;
   try {
     control.stopped.addEventListener('abort', () => engine.interrupt(), { once: true });
@@ -126,6 +129,7 @@ export async function openRun({
     const remember = memoryOf(plugins.set);
     teacher = await openTeacher({ config, folder, workspace, modelFolder, control, journal });
     judges = openJudges({ config, tags, workspace, folder, journal });
+    players = openRolePlayers({ config, tags, folder, journal });
 
     const sampler = timeline.generator({
       generate: (rows, sampling, _, weights) =>
@@ -162,6 +166,7 @@ export async function openRun({
         observer,
         ...pictures,
         ...(judges && { judges }),
+        ...(players && { players }),
         ...(remember && { remember }),
         ...changed,
       });
@@ -188,6 +193,7 @@ export async function openRun({
       tokenizer,
       timeline,
       judges,
+      players,
       teacher,
     );
     if (!checkpoint) return { run, state: firstState(run.config) };
@@ -200,6 +206,7 @@ export async function openRun({
     await environments?.stop();
     await plugins?.stop();
     judges?.close();
+    players?.close();
     await teacher?.close();
     throw error;
   }

@@ -5,7 +5,9 @@ import type { RunConfig } from '../config/schema';
 import { logNotice, openEnvironments } from './run-environments';
 import { train } from '../loop/train';
 import { ApiPlayer } from '../evaluation/api-player';
+import { requireRoleSettings } from '../rewards/role-checks';
 import { openJudges } from './run-judges';
+import { openRolePlayers } from './run-role-players';
 import { configuredModel } from '../evaluation/api-service';
 import { evaluate } from '../evaluation/evaluate';
 import { LocalPlayer } from '../evaluation/local-player';
@@ -76,11 +78,13 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
   const { tags } = config.es_manager.val.env_configs;
   const { environments, loaded } = await openEnvironments(config, tags, workspace, logNotice, control.stopped);
   for (const environment of loaded) await journal.retryUntilWritable(() => keepEnvironment(folder, environment));
+  requireRoleSettings(loaded, config);
   const judges = openJudges({ config, tags, workspace, folder, journal });
+  const players = openRolePlayers({ config, tags, folder, journal });
   const plugins = await LivePlugins.open(config, { workspace, folder, journal });
   const remember = memoryOf(plugins.set);
   const pictures = new PictureStore(folder.path);
-  const parts = { config, model, service, environments, loaded, control, journal, judges, remember, pictures };
+  const parts = { config, model, service, environments, loaded, control, journal, judges, players, remember, pictures };
   const player = new ApiPlayer(parts);
   return {
     about: { model: model.model_name, url: service.url },
@@ -92,6 +96,7 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
     },
     close: async () => {
       judges?.close();
+      players?.close();
       await plugins.stop();
       await environments.stop();
     },

@@ -18,6 +18,7 @@ import { SystemUse } from '../loop/system-use';
 import { trainingSuccess } from '../loop/metric-statistics';
 import type { RunFolder } from '../store/run-folder';
 import type { JudgePanel } from '../rewards/judge-panel';
+import type { RolePlayers } from '../rollout/role-players';
 import type { Teacher } from '../distillation/teacher';
 import type { Timeline } from '../timeline/timeline';
 import { BatchPlayer } from './batch-player';
@@ -57,6 +58,7 @@ export class Run {
     readonly tokenizer: ChatTokenizer,
     readonly timeline: Timeline,
     private readonly judges?: JudgePanel,
+    private readonly players?: RolePlayers,
     /** The teacher of on-policy distillation; undefined without one. */
     readonly teacher?: Teacher,
   ) {
@@ -203,6 +205,7 @@ export class Run {
   async close(): Promise<void> {
     await this.timeline.close();
     this.judges?.close();
+    this.players?.close();
     await this.teacher?.close();
     await this.engine.stop();
     await this.environments.stop();

@@ -63,7 +63,11 @@ export async function demonstrations(
   const played = tools.loaded.find(environment => environment.tag === tag);
   const names = played?.actions;
   const agent_proxy = tagProtocol(turnProtocol(config), config.custom_envs[tag]);
-  const { prompt_format } = config.custom_envs[tag];
+  const { prompt_format, roles } = config.custom_envs[tag];
+  if (Object.keys(roles ?? {}).length > 0)
+    throw new UserError(
+      `sft: custom_envs.${tag}.roles has roles that models behind APIs play, but the solver demonstrates all roles: set it to null`,
+    );
   if (prompt_format && describedParts(prompt_format).length > 0)
     throw new UserError(
       `sft: custom_envs.${tag}.prompt_format is ${prompt_format}, but demonstrations have no descriptions of states: set it to free_think or no_think`,
