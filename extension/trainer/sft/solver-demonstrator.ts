@@ -28,8 +28,8 @@ export interface SolverOptions {
 
 /** What a demonstrator that follows a solver calls. */
 export interface SolverTools extends DemonstratorTools {
-  /** Returns the true state of an episode, for states that are pictures; undefined if the environment states none. */
-  stateOf?(episode: string): string | undefined;
+  /** Returns the true state of a row's episode, for states that are pictures; undefined if the environment states none. */
+  stateOf?(row: string): string | undefined;
 }
 
 export class SolverDemonstrator implements TextGenerator {
