@@ -1,6 +1,6 @@
 // A run of another trainer in the real editor: the command opens verl's files, the dashboard follows them while they
-// grow, the Episodes page shows the rollouts and says what verl does not store, and commands that need a trainer of this
-// product are missing.
+// grow, the Episodes page shows the rollouts and says what verl does not store, commands that need a trainer of this
+// product are missing, and the reading of a large step is cancelled.
 import assert from 'node:assert/strict';
 import {
   appendFileSync,
@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { Editor, makeWorkspace, onlyEntry, scenarios } from '../editor.mjs';
+import { Editor, makeWorkspace, onlyEntry, scenarios, until } from '../editor.mjs';
 import { root } from '../install.mjs';
 
 const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
@@ -176,4 +176,31 @@ scenario('the Episodes page shows pictures of VAGEN’s states', async () => {
   await picture.waitFor();
   assert.equal(await picture.evaluate(image => image.naturalWidth), 16);
   await editor.picture('attach-pictures');
+});
+
+scenario('Cancel ends the reading of a large step, of which nothing half-written is left', async () => {
+  const file = join(elsewhere, 'huge.jsonl');
+  const line = `${JSON.stringify({ step: 1, prompt: 'x'.repeat(4000), completion: 'two', reward: 1 })}\n`;
+  writeFileSync(file, line.repeat(1000));
+  for (let i = 0; i < 99; i++) appendFileSync(file, line.repeat(1000));
+  const old = new Date(Date.now() - 60_000); // a file that changed a moment ago may still be written
+  utimesSync(file, old, old);
+  await editor.command('RAGEN: Open Run of Another Trainer');
+  await editor.choose('Type a path');
+  await editor.answer(file);
+  const reading = editor.page
+    .locator('.notification-toast .notification-list-item')
+    .filter({ hasText: 'Reading huge' })
+    .filter({ hasText: 'rollouts of step 1' });
+  await reading.waitFor();
+  await editor.picture('attach-reading');
+  await reading.getByRole('button', { name: 'Cancel' }).click();
+  const [id] = readdirSync(runs()).filter(name => name.includes('huge'));
+  const folder = join(runs(), id);
+  await until('the end', () => !readdirSync(folder).includes('lease'));
+  assert.equal(JSON.parse(readFileSync(join(folder, 'status.json'), 'utf8')).state, 'stopped');
+  assert.deepEqual(
+    readdirSync(join(folder, 'episodes')).filter(name => name.endsWith('.new')),
+    [],
+  );
 });

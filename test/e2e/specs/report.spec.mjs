@@ -1,9 +1,10 @@
-// Report, leaderboard and data set in the real editor: the report of two stored runs as a file, the leaderboard of stored
-// evaluations with its CSV file, and the listed episodes as preference pairs.
+// Report, leaderboard and data sets in the real editor: the report of two stored runs as a file, the leaderboard of stored
+// evaluations with its files, and the listed episodes in every format.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { after, before } from 'node:test';
+import { parquetMetadata } from 'hyparquet';
 import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
 import { restoreRun } from '../fixtures/stored-run.mjs';
 
@@ -103,18 +104,81 @@ scenario('the leaderboard compares evaluations with equal settings, and is saved
   const csv = await until('the file', () => readFileSync(join(workspace, 'leaderboard.csv'), 'utf8'));
   assert.equal(csv.trim().split('\n').length, 4);
   assert.match(csv, /^1,Qwen\/Qwen3-4B,QuickFrozenLake,96,0\.8,/m);
-});
-
-scenario('the listed episodes are exported as preference pairs', async () => {
-  await editor.showRuns();
-  await editor.command('RAGEN: Open Episodes');
-  await editor.choose('2-algorithms Dr. GRPO seed 10000');
-  const frame = await editor.webview('.side-head');
-  await frame.getByRole('button', { name: 'Export data set' }).click();
-  await editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'prompt, chosen, rejected' }).click();
+  await frame.getByRole('button', { name: 'Save as Markdown' }).click();
   await editor.page.locator('.quick-input-widget input.input').waitFor();
   await editor.page.keyboard.press('Enter');
-  const file = join(workspace, `${basename(lake)}-dpo.jsonl`);
-  const lines = await until('the data set', () => existsSync(file) && readFileSync(file, 'utf8').trim().split('\n'));
-  assert.deepEqual(Object.keys(JSON.parse(lines[0])), ['prompt', 'chosen', 'rejected']);
+  const markdown = await until('the file', () => readFileSync(join(workspace, 'leaderboard.md'), 'utf8'));
+  assert.match(markdown, /^\| Qwen\/Qwen3\\-4B \| 80\\\.0 %/m);
+});
+
+scenario('the leaderboard is readable in the light theme and in a narrow window, and opens an evaluation', async () => {
+  await editor.theme('light');
+  const frame = await editor.webview('.leaderboard');
+  await editor.picture('leaderboard-light');
+  await editor.page.setViewportSize({ width: 600, height: 900 });
+  assert.ok(await frame.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'overflow at 600 px');
+  await editor.picture('leaderboard-600');
+  await editor.page.setViewportSize({ width: 1440, height: 900 });
+  await editor.theme('dark');
+  const row = frame.locator('.leaderboard tbody tr', { hasText: 'Qwen/Qwen3-4B' });
+  await row.getByRole('button').click();
+  const dashboard = await editor.webview('.top-bar');
+  await dashboard.locator('h1', { hasText: '20261101-100000-eval-large-0002' }).waitFor();
+});
+
+/** Exports the episodes that the page lists; `choose` answers the question for the place. */
+async function exportAs(label, detail, choose) {
+  const frame = await editor.webview('.side-head');
+  await frame.getByRole('button', { name: 'Export data set' }).click();
+  const rows = editor.page.locator('.quick-input-list .monaco-list-row');
+  await rows.filter({ hasText: detail }).first().waitFor();
+  await editor.picture(`export-${label}`);
+  await rows.filter({ hasText: detail }).first().click();
+  await editor.page.locator('.quick-input-widget input.input').waitFor();
+  await choose();
+}
+
+const linesOf = file =>
+  until('the data set', () => existsSync(file) && readFileSync(file, 'utf8').trim().split('\n').map(JSON.parse));
+
+for (const [format, detail, keys] of [
+  ['dpo', 'prompt, chosen, rejected', ['prompt', 'chosen', 'rejected']],
+  ['sft', 'for supervised fine-tuning', ['messages']],
+  ['messages', 'messages and metadata', ['messages', 'metadata']],
+])
+  scenario(`the listed episodes are exported as ${format}`, async () => {
+    if (format === 'dpo') {
+      await editor.command('View: Close All Editors'); // the command acts on the run of an open dashboard
+      await editor.showRuns();
+      await editor.command('RAGEN: Open Episodes');
+      await editor.choose('2-algorithms Dr. GRPO seed 10000');
+    }
+    await exportAs(format, detail, () => editor.page.keyboard.press('Enter'));
+    const [first] = await linesOf(join(workspace, `${basename(lake)}-${format}.jsonl`));
+    for (const key of keys) assert.ok(key in first, `${key} is missing: ${Object.keys(first).join()}`);
+  });
+
+scenario('only the episodes of the page’s filter are exported, as Parquet', async () => {
+  const frame = await editor.webview('.side-head');
+  const filter = frame.getByRole('textbox', { name: /filter/i }).first();
+  await filter.fill('mode:val');
+  await filter.press('Enter');
+  await exportAs('parquet', 'One table', () => editor.page.keyboard.press('Enter'));
+  const file = join(workspace, `${basename(lake)}-parquet.parquet`);
+  const bytes = await until('the table', () => existsSync(file) && readFileSync(file));
+  const validations = readdirSync(join(lake, 'episodes')).filter(name => /^val-\d+\.jsonl$/.test(name));
+  const stored = validations.flatMap(name =>
+    readFileSync(join(lake, 'episodes', name), 'utf8')
+      .trim()
+      .split('\n'),
+  );
+  assert.equal(Number(parquetMetadata(new Uint8Array(bytes).buffer).num_rows), stored.length);
+});
+
+scenario('the listed episodes are exported as a folder of ATIF files', async () => {
+  await exportAs('atif', 'one trajectory file per episode', () => editor.answer(`${workspace}/`));
+  const folder = join(workspace, `${basename(lake)}-atif`);
+  const files = await until('the trajectories', () => existsSync(folder) && readdirSync(folder, { recursive: true }));
+  const trajectory = files.find(name => name.endsWith('.json'));
+  assert.match(JSON.parse(readFileSync(join(folder, trajectory), 'utf8')).schema_version, /^ATIF-v1/);
 });
