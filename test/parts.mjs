@@ -102,6 +102,7 @@ export const parts = [
     tests: [
       'test/unit/cli/machine/doctor.runs.test.ts',
       'test/unit/trainer/evaluation/api-pictures.runs.test.ts',
+      'test/unit/trainer/run/pictured-modes.runs.test.ts',
       'test/unit/trainer/distillation/distillation.runs.test.ts',
       'test/unit/trainer/run/lengthened-run.runs.test.ts',
       'test/unit/trainer/run/stopping.runs.test.ts',

@@ -58,6 +58,8 @@ export interface MessageTokens {
 export interface ForeignEpisode {
   /** Rollouts with equal keys form one prompt group. */
   group: string;
+  /** True if `group` is the text of the prompt; a group then also has equal pictures before the first response. */
+  isGroupedByText?: boolean;
   /** Environment or data source. */
   tag: string;
   messages: ChatMessage[];

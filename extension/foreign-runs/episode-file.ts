@@ -6,7 +6,7 @@ import { createWriteStream } from 'node:fs';
 import { storeError } from '../node/files';
 import { addToIndex, indexLine, type EpisodeIndexLine } from '../run-data/episode-index-line';
 import { mostLineBytes } from '../run-data/run-file-names';
-import type { RolloutUnit } from './adapter';
+import type { ForeignEpisode, RolloutUnit } from './adapter';
 import type { AttachedPictures } from './attached-pictures';
 import { episodeRecord } from './episode-record';
 import { RolloutDiagnosis, type StepDiagnosis } from './rollout-diagnosis';
@@ -32,6 +32,14 @@ interface WriteOptions {
   most: number;
   pictures: AttachedPictures;
   signal: AbortSignal;
+}
+
+/** Returns the key of a rollout's prompt group; its pictures are named by their contents. */
+function groupKey({ group, isGroupedByText, messages }: ForeignEpisode): string {
+  if (!isGroupedByText) return group;
+  const response = messages.findIndex(({ role, sampled = role === 'assistant' }) => sampled);
+  const first = messages.slice(0, response < 0 ? messages.length : response);
+  return [group, ...first.flatMap(({ pictures = [] }) => pictures)].join('\n');
 }
 
 /** Writes the rollouts of a unit to `file`. Throws the reason of `signal` if it is aborted meanwhile. */
@@ -64,10 +72,12 @@ export async function writeEpisodes(
         skipped++;
         continue;
       }
-      const group = groups.get(rollout.group) ?? { id: groups.size, members: 0 };
-      groups.set(rollout.group, group);
+      const copied = await pictures.withCopies(rollout);
+      const key = groupKey(copied);
+      const group = groups.get(key) ?? { id: groups.size, members: 0 };
+      groups.set(key, group);
       const place = { mode, step, group_id: group.id, member: group.members, env_id: count };
-      const episode = episodeRecord(await pictures.withCopies(rollout), place);
+      const episode = episodeRecord(copied, place);
       const text = `${JSON.stringify(episode)}\n`;
       const length = Buffer.byteLength(text);
       if (length > mostEpisodeBytes) {

@@ -21,6 +21,20 @@ const qwenTemplate =
 const smolTemplate =
   "<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}{% if message['content'][0]['type'] == 'image' %}{{':'}}{% else %}{{': '}}{% endif %}{% for line in message['content'] %}{% if line['type'] == 'text' %}{{line['text']}}{% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}<end_of_utterance>\n{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
 
+/** Tokens, template and image processor of Idefics3 and SmolVLM. */
+const tiled = (processor: string, tile: number) => ({
+  tokens: [
+    ...['<fake_token_around_image>', '<global-img>', '<end_of_utterance>'],
+    ...[1, 2].flatMap(row => [1, 2].map(column => `<row_${row}_col_${column}>`)),
+    '<image>',
+  ],
+  template: smolTemplate,
+  processor: {
+    image_processor_type: processor,
+    ...{ size: { longest_edge: 2 * tile }, max_image_size: { longest_edge: tile } },
+  },
+});
+
 const families = {
   qwen2_5_vl: {
     tokens: ['<|vision_start|>', '<|vision_end|>', '<|image_pad|>'],
@@ -38,25 +52,27 @@ const families = {
       ...{ patch_size: 4, merge_size: 2, temporal_patch_size: 2, size: { shortest_edge: 64, longest_edge: 1024 } },
     },
   },
-  idefics3: {
-    tokens: [
-      ...['<fake_token_around_image>', '<global-img>', '<end_of_utterance>'],
-      ...[1, 2].flatMap(row => [1, 2].map(column => `<row_${row}_col_${column}>`)),
-      '<image>',
-    ],
-    template: smolTemplate,
-    processor: {
-      image_processor_type: 'Idefics3ImageProcessor',
-      ...{ size: { longest_edge: 32 }, max_image_size: { longest_edge: 16 } },
-    },
-  },
+  idefics3: tiled('Idefics3ImageProcessor', 16),
+  smolvlm: tiled('SmolVLMImageProcessor', 26),
 } as const;
 
 export type TinyVision = keyof typeof families;
 
-/** Writes a random checkpoint of a family, and returns its folder. */
-export async function makeVisionModel(parent: string, family: TinyVision, seed = 1): Promise<string> {
-  const folder = join(parent, family);
+/** Id of `</think>` in ragen-tiny's tokenizer, and what its logit exceeds others by, in units of the first hidden value. */
+const closing = 797;
+const closingLogit = 1.6;
+
+/**
+ * Writes a random checkpoint of a family, and returns its folder, which has the family's name by default. With `thinks`,
+ * all hidden states have a large first value, by which `</think>` is likely at every token.
+ */
+export async function makeVisionModel(
+  parent: string,
+  family: TinyVision,
+  seed = 1,
+  { name = family, thinks = false }: { name?: string; thinks?: boolean } = {},
+): Promise<string> {
+  const folder = join(parent, name);
   mkdirSync(folder, { recursive: true });
   const { tokens, template, processor } = families[family];
   const tokenizer = read(join(tiny, 'tokenizer.json')) as Json & { added_tokens: Json[] };
@@ -65,7 +81,7 @@ export async function makeVisionModel(parent: string, family: TinyVision, seed =
     tokenizer.added_tokens.push({ ...tokenizer.added_tokens[0], content, id: first + i, special: true }),
   );
   const image = first + tokens.length - 1;
-  const eos = family === 'idefics3' ? first + 2 : 795;
+  const eos = family === 'idefics3' || family === 'smolvlm' ? first + 2 : 795;
   const json = read(join('test/golden/vision', family, 'config.json')) as Json & { text_config: Json };
   const config = {
     ...json,
@@ -90,6 +106,11 @@ export async function makeVisionModel(parent: string, family: TinyVision, seed =
     const size = dims.reduce((product, n) => product * n, 1);
     const isNorm = dims.length === 1 && name.endsWith('weight');
     const data = Float32Array.from({ length: size }, () => (isNorm ? 1 : 0) + 0.15 * stream.normal());
+    if (thinks && (name.endsWith('embed_tokens.weight') || name === 'lm_head.weight')) {
+      const isRead = name.startsWith('lm_head') || decoder.tiedHead;
+      for (let id = 0; id < dims[0]; id++)
+        data[id * dims[1]] = (name.startsWith('lm_head') ? 0 : 6) + (isRead && id === closing ? closingLogit : 0);
+    }
     return { name: goldenName(family, name), shape, data };
   });
   await writeSafetensors(join(folder, 'model.safetensors'), tensors);

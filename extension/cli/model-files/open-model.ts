@@ -3,6 +3,7 @@
 // against vocabulary and context length.
 import { UserError } from '../../common/user-error';
 import { untrained } from '../../engine/load-options';
+import type { PictureOptions } from '../../engine/load-options';
 import { chooseProvider, providerStates } from '../../engine/session/devices';
 import type { Device } from '../../engine/session/devices';
 import { startEngine } from '../../engine/remote-engine';
@@ -71,7 +72,12 @@ export async function withModel<T>(
 export const loadModel = (
   engine: RemoteEngine,
   folder: string,
-  { adapter, device, threads }: { adapter?: string; device: Device; threads: number },
+  {
+    adapter,
+    device,
+    threads,
+    pictures,
+  }: { adapter?: string; device: Device; threads: number; pictures?: PictureOptions },
 ): Promise<unknown> =>
   engine.load({
     ...untrained,
@@ -82,6 +88,7 @@ export const loadModel = (
     threads,
     maxPositions: null,
     cacheFolder: installation.cache,
+    ...(pictures && { pictures }),
   });
 
 /** Throws if an id is outside the vocabulary, or if there are more ids than the context length. */

@@ -9,7 +9,9 @@ import { printable } from '../../common/printable';
 import { UserError } from '../../common/user-error';
 import { devices, type Device } from '../../engine/session/devices';
 import { readDecoderConfig, readTokenizer } from '../../models/weights/model-folder';
+import { runFiles } from '../../run-data/run-file-names';
 import { scoreStep, storedPairs } from '../../trainer/inspection/stored-diagnosis';
+import { StoredPictures } from '../../trainer/inspection/stored-pictures';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { episodeFiles, episodesIn } from '../../trainer/store/stored-episodes';
 import { modelFolder } from '../model-files/fetch-model';
@@ -123,12 +125,16 @@ async function scoreSteps(
   const { model, samples } = flags;
   const { maxPositions } = readDecoderConfig(path);
   const tokenizer = readTokenizer(path);
-  const engine = server ? await serverEngine(server, report) : await localEngine(path, flags);
+  const engine = server
+    ? await serverEngine(server, report)
+    : await localEngine(path, flags, { folder: folder.file(runFiles.pictures) });
+  // The models of a server read text only.
+  const pictures = !server && tokenizer.pictures ? new StoredPictures(folder.path, tokenizer) : undefined;
   const notes: string[] = [];
   try {
     for (const [i, step] of steps.entries()) {
       reportUnits(engine, `step ${step} (${i + 1} of ${steps.length})`);
-      const pairs = storedPairs(episodesOf(folder, step), tokenizer, maxPositions);
+      const pairs = storedPairs(episodesOf(folder, step), tokenizer, maxPositions, pictures);
       const scorer = { engine, tokenizer, budget, temperature: 1, model: modelName(model) };
       const { diagnosis, note } = await scoreStep(step, pairs, samples, scorer);
       const rate: Record<string, number> =

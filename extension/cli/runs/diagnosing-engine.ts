@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { isServerUrl, withoutSlash } from '../../common/server-url';
 import { UserError } from '../../common/user-error';
 import type { Engine } from '../../engine/engine';
+import type { PictureOptions } from '../../engine/load-options';
 import { startEngine } from '../../engine/remote-engine';
 import { chooseProvider, providerStates, type Device } from '../../engine/session/devices';
 import { FrozenBase } from '../../models/tinker/frozen-base';
@@ -26,13 +27,21 @@ export interface LocalEngineFlags {
   threads: number;
 }
 
-/** Loads a model folder on this machine. @throws UserError if the model or the device cannot be used */
-export async function localEngine(folder: string, { device, threads }: LocalEngineFlags): Promise<DiagnosingEngine> {
+/**
+ * Loads a model folder on this machine.
+ * @param pictures what the model is shown, if it reads pictures
+ * @throws UserError if the model or the device cannot be used
+ */
+export async function localEngine(
+  folder: string,
+  { device, threads }: LocalEngineFlags,
+  pictures: PictureOptions,
+): Promise<DiagnosingEngine> {
   chooseProvider(device, await providerStates(), '--device');
   const engine = startEngine(installation.engineWorker);
   try {
     const half = Math.max(1, Math.floor(availableParallelism() / 2));
-    await loadModel(engine, folder, { device, threads: threads > 0 ? threads : half });
+    await loadModel(engine, folder, { device, threads: threads > 0 ? threads : half, pictures });
   } catch (error) {
     await engine.stop();
     throw error;

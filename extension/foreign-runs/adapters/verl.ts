@@ -139,6 +139,7 @@ function rolloutOf(record: Record<string, unknown>): ForeignEpisode | null {
   const judged = traj_success ?? acc;
   return {
     group,
+    ...(typeof uid !== 'string' && { isGroupedByText: true }),
     tag: typeof data_source === 'string' ? data_source : 'rollout',
     messages: conversation(input, output),
     reward: score,

@@ -1,6 +1,7 @@
 // The diagnosis of collapse for stored rollouts, under a model that need not be the policy that wrote them: the prompts
 // are rendered with this model's chat template, and every reasoning text is scored under every prompt. The same sampling,
 // metrics and regimes as in a run's own diagnosis (loop/collapse-diagnosis.ts), at temperature 1.
+import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { counted } from '../../common/numbers';
 import type { CollapseDiagnosis } from '../../run-data/diagnostics';
@@ -14,6 +15,7 @@ import { firstTurnPairs, trajectoryPairs } from '../diagnostics/pair-sampling';
 import type { EpisodePairs, TurnPair } from '../diagnostics/pair-sampling';
 import { judgeFamily, scoreFamily, sevenDigits, type FamilyScorer } from '../loop/family-diagnosis';
 import { deriveSeed } from '../rollout/seeds';
+import type { StoredPictures } from './stored-pictures';
 
 const families = [
   ['collapse_first_turn_sample', firstTurnPairs],
@@ -41,30 +43,35 @@ export interface StoredPairs {
  * Returns the prompts and thoughts of stored episodes as token ids of a model. A prompt consists of all messages before
  * the response, the header of the response and the literal `<think>`. Thoughts whose prompt and text together exceed
  * `longest` tokens are left out.
+ * @param pictures the pictures that prompts show; if undefined, their words `[image]` stay texts
  */
 export function storedPairs(
   episodes: Iterable<Episode>,
-  tokenizer: Pick<ChatTokenizer, 'encode' | 'render'>,
+  tokenizer: Pick<ChatTokenizer, 'encode' | 'render' | 'shownPrompt'>,
   longest: number,
+  pictures: StoredPictures | undefined = undefined,
 ): StoredPairs {
   const found: StoredPairs = { episodes: [], turns: 0, thoughts: 0, tooLong: 0 };
-  for (const { id, group_id, turns, messages, error } of episodes) {
+  for (const { id, mode, step, group_id, turns, messages, error } of episodes) {
     if (error !== undefined) continue;
     found.turns += turns.length;
     const pairs: TurnPair[] = [];
-    let at = 0;
-    for (const { turn, raw, thought } of turns) {
-      const response = messages.findIndex(({ content }, i) => i >= at && content === raw);
+    const shown: ChatMessage[] = [];
+    for (const { turn, raw, thought, pictures: names = [] } of turns) {
+      const response = messages.findIndex(({ content }, i) => i >= shown.length && content === raw);
       if (response < 0) break; // not a conversation that this product has converted
-      at = response + 1;
+      const before = messages.slice(shown.length, response).map(knownRole);
+      appendAll(shown, pictures ? pictures.marked(before, { mode, step }, names) : before);
+      const prefix = [...shown];
+      shown.push(knownRole(messages[response]));
       const text = thought?.trim() ?? '';
       if (text === '') continue;
       found.thoughts++;
-      const rendered = tokenizer.render(messages.slice(0, response).map(knownRole), true);
-      const prompt = tokenizer.encode(/<think>\s*$/.test(rendered) ? rendered : `${rendered}<think>`);
+      const opens = /<think>\s*$/.test(tokenizer.render(prefix, true));
+      const { ids: prompt, shows } = tokenizer.shownPrompt(prefix, opens ? '' : '<think>');
       const reasoning = tokenizer.encode(text);
       if (prompt.length + reasoning.length > longest) found.tooLong++;
-      else if (reasoning.length > 0) pairs.push({ prompt, reasoning, turn });
+      else if (reasoning.length > 0) pairs.push({ prompt, reasoning, turn, ...(shows.length > 0 && { shows }) });
     }
     const first = pairs.find(({ turn }) => turn === 1) ?? null;
     found.episodes.push({ episode: id, group: group_id, first, turns: pairs });

@@ -8,6 +8,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { parted } from '../../common/lists';
 import { withMarks } from '../../common/picture-mark';
+import { counted } from '../../common/numbers';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
 import type { GeneratedRow } from '../../engine/generation-calls';
@@ -443,10 +444,14 @@ export class AgentProxy {
 
   /**
    * Returns the error message for a prompt that does not fit into the context. `tokens` is the length of the prompt.
+   * Image tokens of the newest state are named, because they need another remedy.
    */
-  private noRoom({ tag, seed, member }: EpisodeEntry, turn: number, tokens = 0): string {
+  private noRoom({ tag, seed, member, pictures }: EpisodeEntry, turn: number, tokens = 0): string {
     const { max_model_len, response_length } = this.options.rollout;
-    return `environment ${tag} returned an observation that is too long (turn ${turn}, seed ${seed}, member ${member}), because the prompt of ${tokens} tokens and a response of response_length ${response_length} exceed actor_rollout_ref.rollout.max_model_len ${max_model_len}: raise max_model_len, lower response_length, or shorten the observation`;
+    const shown = pictures.reduce((sum, picture) => sum + (this.tokenizer.pictures?.tokens(picture) ?? 0), 0);
+    const which = `${tokens} tokens${shown > 0 ? `, of which ${shown} are image tokens of the state's ${counted(pictures.length, 'picture')},` : ''}`;
+    const remedy = `${shown > 0 ? 'lower data.max_pixels, ' : ''}raise max_model_len, lower response_length, or shorten the observation`;
+    return `environment ${tag} returned an observation that is too long (turn ${turn}, seed ${seed}, member ${member}), because the prompt of ${which} and a response of response_length ${response_length} exceed actor_rollout_ref.rollout.max_model_len ${max_model_len}: ${remedy}`;
   }
 
   /**

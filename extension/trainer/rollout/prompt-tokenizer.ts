@@ -29,6 +29,8 @@ export interface PromptTokenizer {
     prefix: string,
     tools?: readonly ChatTool[],
   ): ShownIds;
+  /** Returns the image tokens of a picture of the given size; undefined if the model reads text only. */
+  readonly pictures?: { tokens(size: { width: number; height: number }): number } | undefined;
   /** Returns the ids that the template adds after the sampled ids `answer` at the end of the conversation. */
   encodeEnd(answer: readonly number[]): number[];
   /** The token with which every message begins. */

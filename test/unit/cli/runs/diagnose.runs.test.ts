@@ -1,6 +1,6 @@
 // `ragen diagnose`: the diagnosis of stored rollouts under the model that sampled them is the run's own diagnosis, and a
 // diagnosis continues, is replaced, and says what it cannot score.
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { installation } from '../../../../extension/node/installation';
@@ -12,6 +12,7 @@ import { attachOnce, contentsOf } from '../../../support/attached';
 import { document, ragen } from '../../../support/terminal';
 import { TinkerPeer } from '../../../support/tinker-peer';
 import { trainHere } from '../../../support/train-here';
+import { makeVisionModel } from '../../../support/vision-checkpoints';
 import { makeWorkspace, root, type Workspace } from '../../../support/workspace';
 
 vi.mock(import('../../../../extension/node/installation'), async () =>
@@ -102,6 +103,43 @@ test('under the model that sampled them, stored rollouts have the values of the 
   expect(again).toEqual(contentsOf(folder).metrics);
   expect(again[0][`${family}/mi_estimate`]).toBe(line[`${family}/mi_estimate`]);
 }, 180_000);
+
+test('a model that reads pictures is shown the pictures of stored rollouts', async () => {
+  const source = join(workspace.folder, 'pictured');
+  const names = ['board', 'odd', 'board'];
+  const line = (thought: string): string =>
+    JSON.stringify({
+      input: '<|im_start|>user\nLook: <image><|im_end|>\n<|im_start|>assistant\n',
+      output: `<think>${thought}</think><answer>Up</answer><|im_end|>\n`,
+      ...{ gts: 'goal', score: 0, step: 1, traj_success: 0 },
+    });
+  names.forEach((name, i) => {
+    mkdirSync(join(source, `image_1/images_${i}`), { recursive: true });
+    cpSync(`test/golden/vision/pictures/${name}.png`, join(source, `image_1/images_${i}/0.png`));
+  });
+  writeFileSync(join(source, '1.jsonl'), `${names.map((_, i) => line(`go ${i}`)).join('\n')}\n`);
+  const { folder, episodes } = await attachOnce(workspace.folder, source);
+  const stored = episodes['step-000001'];
+  expect(stored.map(({ turns }) => turns[0].pictures?.length)).toEqual([1, 1, 1]);
+  // The texts of the prompts are equal, so the pictures determine the prompt groups.
+  expect(stored.map(({ group_id }) => group_id)).toEqual([0, 1, 0]);
+
+  const scored = async (model: string): Promise<number[][]> => {
+    const { code, answer, stderr } = await document(workspace.folder, [
+      ...['diagnose', folder.id, '--model', model, '--samples', '3', '--replace'],
+    ]);
+    expect(code, stderr).toBe(0);
+    expect(answer).toMatchObject({ scored: [1], notes: [] });
+    const { families } = collapseDiagnosisSchema.parse(
+      JSON.parse(readFileSync(folder.file('diagnostics/collapse-000001.json'), 'utf8')),
+    );
+    return families.find(({ name }) => name === 'collapse_first_turn_sample')!.log_probs_per_token;
+  };
+  const seen = await scored(await makeVisionModel(workspace.folder, 'qwen2_5_vl'));
+  expect(seen).toHaveLength(3);
+  for (const [one, other] of seen) expect(Math.abs(one - other)).toBeGreaterThan(1e-4);
+  for (const [one, other] of await scored('ragen-tiny')) expect(one).toBe(other); // reads `[image]`
+}, 120_000);
 
 test('a diagnosis continues, is judged in the order of its steps, and names what it cannot score', async () => {
   const source = join(workspace.folder, 'steps');

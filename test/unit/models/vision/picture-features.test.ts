@@ -2,12 +2,13 @@
 // and without a cache of the conversation; a picture that is not stored is reported by its file.
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { withMarks, type MarkedPicture } from '../../../../extension/common/picture-mark';
 import type { ShownIds } from '../../../../extension/engine/training-samples';
 import { PolicyEngine } from '../../../../extension/models/policy-engine';
 import { readTokenizer } from '../../../../extension/models/weights/model-folder';
 import { decodePicture } from '../../../../extension/models/vision/picture-decoder';
+import { PictureEncoder } from '../../../../extension/models/vision/picture-encoder';
 import { pictureName } from '../../../../extension/node/picture-store';
 import { temporaryFolder } from '../../../support/temporary-folder';
 import { plainLoad, plainSampling, relativeError, wholeBatch } from '../../../support/small-models';
@@ -66,6 +67,37 @@ describe.each(['qwen2_5_vl', 'qwen3_vl', 'idefics3'] as const)('%s', family => {
     const expected = second.logprobs.reduce((sum, x) => sum + x, 0);
     expect(Math.abs(sums[0][0] - expected)).toBeLessThan(1e-3);
     expect(Math.abs(sums[0][1] - expected)).toBeGreaterThan(1e-3);
+  });
+
+  it('encodes each picture once for all calls', async () => {
+    const encoded = vi.spyOn(PictureEncoder.prototype, 'features');
+    const { engine, tokenizer } = await opened(family);
+    const rows = [[0, 1], [1], [0]].map((shown, i) => {
+      const text = withMarks(
+        '<image>'.repeat(shown.length),
+        shown.map(index => pictures[index]),
+      );
+      const { ids, shows } = tokenizer.shownPrompt([{ role: 'user', content: text }], '');
+      return { row: String(i), append: ids, shows, seed: i };
+    });
+    const answers = await engine.generate(rows, { ...plainSampling, max_new_tokens: 2, max_model_len: 1000 });
+    const samples = rows.map(({ append, shows }, i) => {
+      const ids = Int32Array.from([...append, ...answers[i].ids]);
+      return { ids, shows, mask: new Uint8Array(ids.length).fill(1, append.length) };
+    });
+    await engine.score('actor', samples, wholeBatch, 1);
+    await engine.inspect(samples, wholeBatch, 1, 2);
+    const prompts = rows.map(({ append }) => Int32Array.from(append));
+    const texts = answers.map(({ ids }) => Int32Array.from(ids));
+    await engine.crossScore(
+      prompts,
+      texts,
+      wholeBatch,
+      1,
+      rows.map(({ shows }) => shows),
+    );
+    expect(encoded).toHaveBeenCalledTimes(2);
+    encoded.mockRestore();
   });
 
   it('names the file of a picture that is not stored', async () => {

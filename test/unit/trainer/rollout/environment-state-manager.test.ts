@@ -1,5 +1,5 @@
 // The environment state manager: seeds, layout, episode totals, statuses and failures.
-import { readdirSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { PNG } from 'pngjs';
 import { describe, expect, it } from 'vitest';
@@ -302,6 +302,14 @@ describe('images', () => {
     expect(await store.read(first, 1000)).toEqual(Buffer.from(drawn(7)));
   });
 
+  /** A small PNG file whose header claims another size. */
+  const claimed = (width: number, height: number): Buffer => {
+    const bytes = Buffer.from(drawn(1));
+    bytes.writeUInt32BE(width, 16);
+    bytes.writeUInt32BE(height, 20);
+    return bytes;
+  };
+
   it.each([
     ['two <image> <image>', [drawn(1)], 'has 1 picture, but its text has 2 marks <image>: write one mark per picture'],
     ['none', [drawn(1)], 'has 1 picture, but its text has 0 marks <image>: write one mark per picture'],
@@ -309,6 +317,16 @@ describe('images', () => {
       'cut <image>',
       [drawn(1).subarray(0, 40)],
       'has a picture (number 1) that is a damaged or truncated PNG file: send the complete file',
+    ],
+    [
+      'cut <image>',
+      [readFileSync('test/golden/vision/pictures/jpeg.jpg').subarray(0, 400)],
+      'has a picture (number 1) that is a damaged or truncated JPEG file: send the complete file',
+    ],
+    [
+      'first <image>, huge <image>',
+      [drawn(1), claimed(100_000, 100_000)],
+      'has a picture (number 2) that has 100000 × 100000 pixels, and at most 16384 a side and 16777216 in all are decoded: send a smaller picture',
     ],
     ['other <image>', [Buffer.from('GIF89a')], 'has a picture (number 1) that is a GIF file: send PNG or JPEG'],
   ])('of a mistaken observation (%s) fail its episode', async (observation, pictures, reason) => {
