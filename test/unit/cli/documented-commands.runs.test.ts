@@ -4,7 +4,7 @@
 // in overrides, one trains and the others are planned. Commands that cannot run are listed with the reason. A new command
 // is run by the rule of its name, or fails without one.
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { blockCommands, inlineCommands } from './documented-commands';
@@ -48,6 +48,9 @@ beforeAll(async () => {
   const gateway = readFileSync(join(root, 'docs/GATEWAY.md'), 'utf8');
   write('agent/guess.mjs', /```js\n([\s\S]*?)```/.exec(gateway)![1]);
   write('config/guess.yaml', /`config\/guess\.yaml`[\s\S]*?```yaml\n([\s\S]*?)```/.exec(gateway)![1]);
+  for (const name of ['agents', 'config/lake-agent.yaml', 'config/lake-openai-agent.yaml'])
+    cpSync(join(root, 'examples', name), join(workspace.folder, name), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(workspace.folder, 'node_modules')); // the packages of the agents
   const verifiers = readFileSync(join(root, 'docs/environments/verifiers.md'), 'utf8');
   write('config/my-taskset.yaml', /`config\/my-taskset\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(verifiers)![1]);
   const studies = readFileSync(join(root, 'docs/CASE-STUDIES.md'), 'utf8');

@@ -165,7 +165,10 @@ describe('the example agents train ragen-tiny', () => {
   });
   afterAll(() => workspace.remove());
 
-  test.each(['ai-sdk.mjs', 'openai-agents.mjs'])('%s', async agent => {
+  test.each([
+    ['ai-sdk.mjs', 'lake-agent'],
+    ['openai-agents.mjs', 'lake-openai-agent'],
+  ])('%s with the configuration %s', async (agent, configuration) => {
     const { end, episodes, lines } = await trainHere(
       workspace,
       [
@@ -176,7 +179,7 @@ describe('the example agents train ragen-tiny', () => {
       ],
       1,
       undefined,
-      'lake-agent',
+      configuration,
     );
     expect(end).toBe('finished');
     expect(episodes.map(({ error }) => error)).toEqual(Array(8).fill(undefined));
