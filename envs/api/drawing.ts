@@ -82,6 +82,11 @@ export class Drawing {
   }
 
   private set(column: number, row: number, [red, green, blue]: Colour): void {
-    this.picture.data.set([red, green, blue, 255], 4 * (row * this.width + column));
+    const { data } = this.picture;
+    const at = 4 * (row * this.width + column);
+    data[at] = red;
+    data[at + 1] = green;
+    data[at + 2] = blue;
+    data[at + 3] = 255;
   }
 }
