@@ -66,6 +66,7 @@ const environments = {
 const tools = [
   'make-tiny-model',
   'make-small-model',
+  'make-tiny-vision-model',
   'bench',
   'torture',
   'fuzz-process',
@@ -78,6 +79,8 @@ const tools = [
 ];
 if (argv.includes('--tiny-model')) processes['make-tiny-model'] = 'extension/trainer/sft/make-tiny-model.ts';
 if (argv.includes('--small-model')) processes['make-small-model'] = 'extension/trainer/sft/make-small-model.ts';
+if (argv.includes('--tiny-vision-model'))
+  processes['make-tiny-vision-model'] = 'extension/trainer/sft/make-tiny-vision-model.ts';
 if (argv.includes('--bench')) processes.bench = 'test/bench/main.ts';
 if (argv.includes('--torture'))
   Object.assign(processes, {

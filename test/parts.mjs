@@ -25,6 +25,7 @@ export const parts = [
       'test/unit/trainer/run/deleted-files.runs.test.ts',
       'test/unit/cli/bad-input.runs.test.ts',
       'test/unit/trainer/sft/small-model.runs.test.ts',
+      'test/unit/trainer/sft/tiny-vision-model.runs.test.ts',
       'test/unit/trainer/plugins/loss.runs.test.ts',
       'test/unit/envs/program/training.runs.test.ts',
     ],

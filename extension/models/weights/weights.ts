@@ -60,8 +60,7 @@ export class Weights {
 export function initialize(weights: Weights, stream: RandomStream, deviation = 0.02): void {
   for (const { name, dims } of weights.specs) {
     const view = weights.view(name);
-    if (name.endsWith('norm.weight')) view.fill(1);
-    else if (dims.length === 1) view.fill(0);
+    if (dims.length === 1) view.fill(name.endsWith('.weight') ? 1 : 0);
     else for (let i = 0; i < view.length; i++) view[i] = deviation * stream.normal();
   }
 }

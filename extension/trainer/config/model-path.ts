@@ -49,6 +49,6 @@ export function modelSource(
   const ofHub = id
     ? `${modelPath}@main for the Hugging Face model of that name`
     : 'the organisation/name of a Hugging Face model';
-  const message = `${where.asked ?? 'config: model_path'} is ${shown(modelPath)}, but there is no config.json in ${candidates.join(' or ')}: give a folder (with config.json, tokenizer.json and *.safetensors), the name of a bundled model (ragen-tiny or ragen-small), or ${ofHub}`;
+  const message = `${where.asked ?? 'config: model_path'} is ${shown(modelPath)}, but there is no config.json in ${candidates.join(' or ')}: give a folder (with config.json, tokenizer.json and *.safetensors), the name of a bundled model (ragen-tiny, ragen-small or ragen-tiny-vision), or ${ofHub}`;
   throw new ConfigError([{ key: where.key ?? 'model_path', message }]);
 }

@@ -466,7 +466,7 @@ export const runConfigSchema = z
       .string()
       .min(1)
       .describe(
-        'The model: the name of a bundled model (ragen-tiny or ragen-small), a folder with config.json, tokenizer.json and *.safetensors, or organisation/name of a Hugging Face model. A Hugging Face model is downloaded once; append @revision to choose a branch, tag or commit.',
+        'The model: the name of a bundled model (ragen-tiny, ragen-small or ragen-tiny-vision), a folder with config.json, tokenizer.json and *.safetensors, or organisation/name of a Hugging Face model. A Hugging Face model is downloaded once; append @revision to choose a branch, tag or commit.',
       ),
     enable_response_mask: flag(
       'Train only on sampled tokens. If false and context_window_mode is full, train on all tokens after the system message.',

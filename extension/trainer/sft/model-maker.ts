@@ -6,16 +6,18 @@ import { installation } from '../../node/installation';
 import type { OptimizerOptions } from '../../engine/loss-options';
 import type { Weights } from '../../models/weights/weights';
 import { streamSafetensors, writeSafetensors } from '../../models/weights/safetensors-writer';
+import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { EnvironmentProcess } from '../../environments/client/environment-process';
 import { environmentSpecs } from '../../environments/client/environment-specs';
 import { environmentVariables } from '../../environments/client/environment-variables';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import type { RunConfig } from '../config/schema';
 import { AgentProxy } from '../rollout/agent-proxy';
+import type { ObservedPictures } from '../rollout/observed-pictures';
 import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 import type { TextGenerator } from '../rollout/rollout-request';
 import type { DemonstratorTools } from './demonstrator';
-import { chatTemplate } from './plain-chat';
+import { chatTemplate, pictureTemplate } from './plain-chat';
 
 /** Limits of an engine pass: none, because a batch of short demonstrations always fits into one pass. */
 export const unlimitedPass = { maxTokens: Infinity, maxRows: Infinity };
@@ -82,13 +84,17 @@ export const solverOf =
     );
   };
 
-/** Returns the agent proxy by which `generator`, a demonstrator or the model, plays the configuration's episodes. */
+/**
+ * Returns the agent proxy by which `generator`, a demonstrator or the model, plays the configuration's episodes.
+ * @param pictures receives the pictures of observations; without it, environments with pictures are refused
+ */
 export function playerOf(
-  { config, pool }: DemonstratedEnvironments,
+  { config, pool }: Pick<DemonstratedEnvironments, 'config'> & { pool: EnvironmentPool },
   generator: TextGenerator,
   tokenizer: PromptTokenizer,
   stop_token_ids: number[],
   max_model_len: number,
+  pictures?: Pick<ObservedPictures, 'admit'>,
 ): AgentProxy {
   return new AgentProxy(generator, pool, tokenizer, {
     seed: config.seed,
@@ -101,6 +107,7 @@ export function playerOf(
     async_rollout: true,
     max_failed_episodes_share: 0,
     stop_token_ids,
+    ...(pictures && { pictures }),
   });
 }
 
@@ -117,8 +124,26 @@ export interface ModelShape {
   head_dim: number;
 }
 
-/** Writes all files of a new model folder except the weights. Returns the number of tokens of the vocabulary. */
-export function writeModelFiles(folder: string, tokenizer: object, { torch_dtype, ...shape }: ModelShape): number {
+/** What a vision-language model of type qwen3_vl has besides a decoder's shape. */
+export interface VisionShape {
+  /** The section vision_config of config.json. */
+  vision_config: Record<string, unknown>;
+  /** Number of pairs of elements that rotate by time, by row and by column. */
+  mrope_section: number[];
+  /** The content of preprocessor_config.json. */
+  processor: Record<string, unknown>;
+}
+
+/**
+ * Writes all files of a new model folder except the weights. Returns the number of tokens of the vocabulary.
+ * @param vision makes the model a vision-language model; the tokenizer must then have `pictureTokens`
+ */
+export function writeModelFiles(
+  folder: string,
+  tokenizer: object,
+  { torch_dtype, ...shape }: ModelShape,
+  vision?: VisionShape,
+): number {
   mkdirSync(folder, { recursive: true });
   const write = (name: string, content: object | string): void =>
     writeFileSync(join(folder, name), typeof content === 'string' ? content : `${JSON.stringify(content, null, 1)}\n`);
@@ -130,7 +155,7 @@ export function writeModelFiles(folder: string, tokenizer: object, { torch_dtype
     clean_up_tokenization_spaces: false,
     model_max_length: 2048,
   });
-  write('chat_template.jinja', chatTemplate);
+  write('chat_template.jinja', vision ? pictureTemplate : chatTemplate);
   const { added_tokens: added, model } = tokenizer as {
     added_tokens: { id: number; content: string }[];
     model: { vocab: object };
@@ -139,27 +164,47 @@ export function writeModelFiles(folder: string, tokenizer: object, { torch_dtype
   const eos = idOf('<|im_end|>');
   const vocab_size = Object.keys(model.vocab).length + added.length;
   const { architectures, model_type, ...sizes } = shape;
-  write('config.json', {
-    architectures,
-    model_type,
+  const decoder = {
     vocab_size,
     ...sizes,
     max_position_embeddings: 2048,
     rms_norm_eps: 1e-6,
-    rope_theta: 10_000,
+    ...(vision
+      ? { rope_parameters: { rope_type: 'default', rope_theta: 10_000, mrope_section: vision.mrope_section } }
+      : { rope_theta: 10_000 }),
     tie_word_embeddings: true,
     hidden_act: 'silu',
-    torch_dtype,
-    eos_token_id: eos,
-    pad_token_id: idOf('<|endoftext|>'),
-  });
+  };
+  const ids = { eos_token_id: eos, pad_token_id: idOf('<|endoftext|>') };
+  write(
+    'config.json',
+    vision
+      ? {
+          architectures,
+          model_type,
+          text_config: { model_type: `${model_type}_text`, ...decoder, ...ids },
+          vision_config: { model_type: `${model_type}_vision`, ...vision.vision_config },
+          image_token_id: idOf('<|image_pad|>'),
+          vision_start_token_id: idOf('<|vision_start|>'),
+          vision_end_token_id: idOf('<|vision_end|>'),
+          tie_word_embeddings: true,
+          torch_dtype,
+          ...ids,
+        }
+      : { architectures, model_type, ...decoder, torch_dtype, ...ids },
+  );
+  if (vision) write('preprocessor_config.json', vision.processor);
   write('generation_config.json', { eos_token_id: [eos, idOf('<|endoftext|>')], pad_token_id: idOf('<|endoftext|>') });
   return vocab_size;
 }
 
 /** Writes model.safetensors; `BF16` rounds each weight. */
 export async function writeWeights(folder: string, weights: Weights, dtype: 'F32' | 'BF16'): Promise<void> {
-  const tensors = weights.specs.map(({ name, dims }) => ({ name, shape: dims, data: weights.view(name) }));
+  const tensors = weights.specs.map(({ name, dims, stored: shape = dims }) => ({
+    name,
+    shape,
+    data: weights.view(name),
+  }));
   const file = join(folder, 'model.safetensors');
   if (dtype === 'F32') await writeSafetensors(file, tensors);
   else

@@ -9,6 +9,20 @@ export const chatTemplate =
   "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
+/** Chat template of a model that reads pictures: like `chatTemplate`, with contents that are lists of texts and pictures. */
+export const pictureTemplate =
+  "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' }}" +
+  '{% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}' +
+  "{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% elif part.type == 'text' %}{{ part.text }}{% endif %}" +
+  "{% endfor %}{% endif %}{{ '<|im_end|>' + '\\n' }}{% endfor %}" +
+  "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/** The tokens of pictures in prompts; added to `addedTokens` for a model that reads pictures. */
+export const pictureTokens = ['<|vision_start|>', '<|vision_end|>', '<|image_pad|>'].map(content => ({
+  content,
+  special: true,
+}));
+
 /** Tokens that are never split. Special tokens never appear in decoded text. */
 export const addedTokens = [
   { content: '<|endoftext|>', special: true },
