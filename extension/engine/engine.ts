@@ -135,8 +135,14 @@ export interface Engine<State extends EngineState = EngineState> {
   /**
    * Computes and discards the gradient of the longest possible pass, so that a lack of memory is detected before the
    * first step.
+   * @param picture size in pixels of a picture that is encoded, too
+   * @returns `imageTokens` is the number of tokens of this picture; 0 without one
    */
-  tryLongest(budget: PassBudget, length: number): Promise<{ tokens: number; seconds: number }>;
+  tryLongest(
+    budget: PassBudget,
+    length: number,
+    picture?: { width: number; height: number },
+  ): Promise<{ tokens: number; imageTokens: number; seconds: number }>;
   /**
    * Saves the state that `rollBack` restores. Copies weights and moments only if the number of trained parameters is at
    * most `undoParameters` (models/engine-undo.ts).

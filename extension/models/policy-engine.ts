@@ -229,8 +229,12 @@ export class PolicyEngine implements Engine<LocalState> {
     return this.models.actor.trainSupervised(shown, budget, optimizer, seed, this.units, images);
   }
 
-  /** Runs a pass with as many rows of `length` tokens as the budget allows, without shared prefixes. */
-  async tryLongest({ maxTokens, maxRows }: PassBudget, length: number): Promise<{ tokens: number; seconds: number }> {
+  /** Runs a pass with as many rows of `length` tokens as the budget allows, without shared prefixes, and encodes a picture. */
+  async tryLongest(
+    { maxTokens, maxRows }: PassBudget,
+    length: number,
+    picture?: { width: number; height: number },
+  ): Promise<{ tokens: number; imageTokens: number; seconds: number }> {
     const { actor } = this.models;
     const rows = Math.max(1, Math.min(maxRows, Math.floor(maxTokens / length)));
     const { vocabSize } = actor.network.config;
@@ -241,7 +245,8 @@ export class PolicyEngine implements Engine<LocalState> {
     }));
     const start = performance.now();
     await actor.tryGradient(samples, { maxTokens: Math.max(maxTokens, length), maxRows }, this.units);
-    return { tokens: rows * length, seconds: (performance.now() - start) / 1000 };
+    const imageTokens = (picture && (await this.models.pictures?.tryEncoding(picture))) ?? 0;
+    return { tokens: rows * length, imageTokens, seconds: (performance.now() - start) / 1000 };
   }
 
   async remember(): Promise<void> {

@@ -15,6 +15,8 @@ import { featureCount } from './encoder-feeds';
 import { maxPictureBytes, PictureError } from './picture';
 import { decodePicture } from './picture-decoder';
 import type { PictureEncoder } from './picture-encoder';
+import { patchWidth } from './encoder-shape';
+import { pictureGrids } from './picture-grids';
 import { picturePatches } from './patches';
 import type { PicturePatches } from './patches';
 import type { ProcessorOptions } from './processor-options';
@@ -117,6 +119,21 @@ export class PictureFeatures {
         return { values, features, positions: positions.map(position => position + starts[i]) };
       }),
     );
+  }
+
+  /**
+   * Encodes a blank picture and discards its features.
+   * @returns the number of its image tokens
+   */
+  async tryEncoding(size: { width: number; height: number }): Promise<number> {
+    const { encoder } = this.config;
+    const blank = pictureGrids(size, encoder, this.processor).map(({ rows, columns }): PicturePatches => ({
+      rows,
+      columns,
+      values: new Float32Array(rows * columns * patchWidth(encoder)),
+    }));
+    const { values } = await this.encoder.features(blank);
+    return values.dims[0];
   }
 
   /** Returns the pictures' features one after the other, and the index of the first feature of each picture. */

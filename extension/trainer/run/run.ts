@@ -3,6 +3,7 @@
 // (state between steps), journal.ts (logs) and run-control.ts (pause and stop requests).
 import type { RunConfig } from '../config/schema';
 import type { LoadedModel } from '../../engine/load-options';
+import { shownPictures } from '../plan/planned-pictures';
 import { passBudget } from './pass-budget';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import type { Journal } from './journal';
@@ -53,7 +54,7 @@ export class Run {
     /** The plug-ins that the configuration names. */
     readonly plugins: LivePlugins,
     openProxy: OpenProxy,
-    modelFolder: string,
+    private readonly modelFolder: string,
     readonly model: LoadedModel,
     readonly tokenizer: ChatTokenizer,
     readonly timeline: Timeline,
@@ -93,14 +94,19 @@ export class Run {
     const { engine, try_longest_batch } = this.config.workbench;
     if (!try_longest_batch || engine !== 'local') return; // a server plans its own memory
     this.follow('the longest pass');
-    const { tokens, seconds } = await this.engine.tryLongest(
+    const [picture] = shownPictures(this.config, this.modelFolder)
+      .filter(({ shown }) => shown > 0)
+      .sort((a, b) => b.tokens - a.tokens);
+    const { tokens, imageTokens, seconds } = await this.engine.tryLongest(
       passBudget(this.config, actor.ppo_micro_batch_size_per_gpu, actor.ppo_mini_batch_size),
       rollout.max_model_len,
+      picture && { width: picture.width, height: picture.height },
     );
+    const encoded = imageTokens > 0 ? ` and the encoding of a picture (${imageTokens} image tokens)` : '';
     const held = process.resourceUsage().maxRSS / 2 ** 20;
     this.journal.event(
       'longest_batch',
-      `the longest pass (${tokens} tokens) took ${seconds.toFixed(1)} s; the trainer's peak memory so far is ${held.toFixed(1)} GiB`,
+      `the longest pass (${tokens} tokens)${encoded} took ${seconds.toFixed(1)} s; the trainer's peak memory so far is ${held.toFixed(1)} GiB`,
     );
   }
 

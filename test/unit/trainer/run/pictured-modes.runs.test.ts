@@ -40,15 +40,20 @@ const trained = async (family: TinyVision, ...more: string[]): Promise<Trained &
 };
 
 test('a window of turns as a chat shows the pictures of its turns, and a filter by entropy sees them', async () => {
-  const { model, lines, episodes } = await trained(
+  const { model, lines, episodes, events } = await trained(
     'qwen2_5_vl',
     ...['agent_proxy.context_window_mode=limited_multi_turn', 'agent_proxy.max_context_window=2'],
     ...[
       'actor_rollout_ref.rollout.rollout_filter_strategy=top_k',
       'actor_rollout_ref.rollout.rollout_filter_value=0.5',
     ],
-    'actor_rollout_ref.rollout.rollout_filter_metric=entropy',
+    ...['actor_rollout_ref.rollout.rollout_filter_metric=entropy', 'workbench.try_longest_batch=true'],
   );
+  expect(events.filter(event => event.startsWith('longest_batch'))).toEqual([
+    expect.stringMatching(
+      /^longest_batch: the longest pass \(\d+ tokens\) and the encoding of a picture \(16 image tokens\) took /,
+    ),
+  ]);
   expect(lines[0]['actor/grad_norm']).toBeGreaterThan(0);
   expect(lines[0]['rollout/filter_kept_count']).toBe(1);
   const { imageToken } = readTokenizer(model).pictures!;
