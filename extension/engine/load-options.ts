@@ -7,12 +7,15 @@ import type { Provider } from './session/session';
 /** Storage format of the weights of a frozen base model. */
 export type BaseQuantization = 'none' | 'int8';
 
-/** Low-rank adapters; `targets` has the syntax of PEFT's target_modules. */
+/** Low-rank adapters; `targets` and `exclude` have the syntax of PEFT's target_modules and exclude_modules. */
 export interface AdapterOptions {
   rank: number;
   alpha: number;
+  /** Dropout on the inputs of the decoder's adapters; those of a vision encoder have none. */
   dropout: number;
   targets: string | readonly string[];
+  /** Layers among `targets` that get no adapter; none if null or undefined. */
+  exclude?: string | readonly string[] | null;
 }
 
 export interface LoadOptions {
@@ -31,6 +34,16 @@ export interface LoadOptions {
    * options of the adapter in this folder are used instead.
    */
   lora: AdapterOptions | null;
+  /**
+   * Whether a vision encoder and its projection are trained too: all their weights, or new adapters among `lora`. By
+   * default, they are trained only if the adapter in `adapterFolder` contains factors of theirs.
+   */
+  trainsEncoder?: boolean;
+  /**
+   * Folder whose encoder shows pictures to reference policy and critic if the encoder is trained; defaults to
+   * `modelFolder`.
+   */
+  encoderFolder?: string;
   /** `int8`: rollouts use 8-bit matmuls, which requires a frozen base. */
   rolloutQuantization: BaseQuantization;
   /** `int8`: the frozen base is kept in 8 bits while adapters are trained. */

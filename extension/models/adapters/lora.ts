@@ -1,12 +1,15 @@
 // LoRA: a frozen linear layer W [out, in] gets two trained factors, A [rank, in] and B [out, rank]. The layer then
 // computes x·(W + alpha/rank · B·A)ᵀ. Names, layout, layer selection and initialisation follow PEFT
-// (github.com/huggingface/peft), so adapters are interchangeable with PEFT. Only the projections of the decoder layers
-// can have adapters; embedding and output head cannot.
+// (github.com/huggingface/peft), so adapters are interchangeable with PEFT. Only linear layers can have adapters: the
+// projections of the decoder layers, and the linear layers of a vision encoder and its projection.
 import { UserError } from '../../common/user-error';
 import type { AdapterOptions } from '../../engine/load-options';
 import type { RandomStream } from '../../engine/sampling/random-stream';
 import { parameterSpecs } from '../decoder/decoder-config';
 import type { DecoderConfig, ParameterSpec } from '../decoder/decoder-config';
+import { encoderSpecs } from '../vision/encoder-config';
+import type { EncoderConfig } from '../vision/encoder-config';
+import { transformersName } from '../vision/stored-names';
 import type { Weights } from '../weights/weights';
 
 /** Options of adapters: rank, alpha, dropout and target layers. */
@@ -19,43 +22,64 @@ export const choosesAll = (targets: LoraOptions['targets']): targets is string =
 /** Returns alpha / rank, the number by which B·A is multiplied. */
 export const loraScale = (lora: Pick<LoraOptions, 'alpha' | 'rank'>): number => lora.alpha / lora.rank;
 
-/** Modules for which PEFT supports adapters, but this trainer does not. */
-const withoutAdapter = ['model.embed_tokens', 'lm_head'];
+/** What is left out of the choice of layers, and whose layers are added to it. */
+export interface LoraScope {
+  exclude?: LoraOptions['exclude'];
+  /** The vision encoder whose layers may get adapters; by default, only the decoder's may. */
+  encoder?: EncoderConfig | undefined;
+}
 
 /**
- * Returns the full names of the linear layers that `targets` selects, such as model.layers.0.self_attn.q_proj, in
- * parameter order. A list entry selects every layer whose name equals the entry, or ends with a dot and the entry. A
- * string other than 'all-linear' is a regular expression that must match the complete name.
- * @throws UserError that names the pattern, if the pattern is not a valid regular expression, selects nothing, or
- * selects the embedding or the output head
+ * Returns the full names of the linear layers that `targets` selects and `exclude` does not, such as
+ * model.layers.0.self_attn.q_proj, in parameter order, the decoder's first. A list entry selects every layer whose name in
+ * transformers equals the entry, or ends with a dot and the entry. A string other than 'all-linear' is a regular
+ * expression that must match the complete name in transformers.
+ * @throws UserError that names the pattern, if a pattern is not a valid regular expression, selects nothing, or selects a
+ * module for which PEFT supports adapters, but this trainer does not
  */
-export function loraModules(config: DecoderConfig, targets: LoraOptions['targets']): string[] {
-  const modules = linearSpecs(config).map(({ name }) => moduleOf(name));
-  if (choosesAll(targets)) return modules;
-  const patterns = typeof targets === 'string' ? [byFullMatch(targets)] : targets.map(byNameOrSuffix);
+export function loraModules(
+  config: DecoderConfig,
+  targets: LoraOptions['targets'],
+  { exclude, encoder }: LoraScope = {},
+): string[] {
+  const modules = linearSpecs(config, encoder).map(({ name }) => moduleOf(name));
+  const left = exclude ? patternsOf('exclude_modules', exclude) : [];
+  const isLeft = (module: string): boolean => !left.some(({ matches }) => matches(transformersName(config, module)));
+  if (choosesAll(targets)) return someOf(modules.filter(isLeft), exclude);
+  const patterns = patternsOf('target_modules', targets);
   for (const { pattern, matches } of patterns) {
-    const refused = withoutAdapter.find(matches);
+    const refused = withoutAdapter(encoder).find(module => isLeft(module) && matches(transformersName(config, module)));
     if (refused !== undefined)
       throw new UserError(
-        `LoRA: target_modules ${show(pattern)} selects ${refused}, for which adapters are not supported: use all-linear or layers such as q_proj`,
+        `LoRA: target_modules ${show(pattern)} selects ${transformersName(config, refused)}, for which adapters are not supported: use all-linear or layers such as q_proj`,
       );
-    if (!modules.some(matches))
+    if (!modules.some(module => matches(transformersName(config, module))))
       throw new UserError(
         `LoRA: target_modules ${show(pattern)} selects none of the model's linear layers: use all-linear or names among ${shortNames(modules)}`,
       );
   }
   if (patterns.length === 0)
     throw new UserError(`LoRA: target_modules is empty: set it to all-linear or to names among ${shortNames(modules)}`);
-  return modules.filter(module => patterns.some(({ matches }) => matches(module)));
+  const isChosen = (module: string): boolean =>
+    isLeft(module) && patterns.some(({ matches }) => matches(transformersName(config, module)));
+  return someOf(modules.filter(isChosen), exclude);
+}
+
+/** Returns the modules. Throws a UserError if there are none, because `exclude` matches all of them. */
+function someOf(modules: string[], exclude: LoraOptions['exclude']): string[] {
+  if (modules.length > 0) return modules;
+  throw new UserError(
+    `LoRA: exclude_modules ${JSON.stringify(exclude)} leaves none of the layers that target_modules selects: exclude fewer layers`,
+  );
 }
 
 /**
  * Returns the names and shapes of the factors: for each module `${module}.lora_A.weight` [rank, in], then
- * `${module}.lora_B.weight` [out, rank].
+ * `${module}.lora_B.weight` [out, rank]. `encoder`: the vision encoder whose layers may get adapters.
  */
-export function loraSpecs(config: DecoderConfig, lora: LoraOptions): ParameterSpec[] {
-  const chosen = new Set(loraModules(config, lora.targets));
-  return linearSpecs(config).flatMap(({ name, dims: [out, from] }) => {
+export function loraSpecs(config: DecoderConfig, lora: LoraOptions, encoder?: EncoderConfig): ParameterSpec[] {
+  const chosen = new Set(loraModules(config, lora.targets, { exclude: lora.exclude, encoder }));
+  return linearSpecs(config, encoder).flatMap(({ name, dims: [out, from] }) => {
     const module = moduleOf(name);
     if (!chosen.has(module)) return [];
     return [
@@ -83,8 +107,23 @@ export function initializeLora(weights: Weights, stream: RandomStream): void {
 }
 
 /** Returns the specs of the linear layers that can have an adapter; weights are [out, in]. */
-const linearSpecs = (config: DecoderConfig): ParameterSpec[] =>
-  parameterSpecs(config).filter(({ name, dims }) => dims.length === 2 && !withoutAdapter.includes(moduleOf(name)));
+function linearSpecs(config: DecoderConfig, encoder?: EncoderConfig): ParameterSpec[] {
+  const left = new Set(withoutAdapter(encoder));
+  const specs = [...parameterSpecs(config), ...(encoder ? encoderSpecs(encoder) : [])];
+  return specs.filter(({ name, dims }) => dims.length === 2 && !left.has(moduleOf(name)));
+}
+
+/**
+ * Returns the modules for which PEFT supports adapters, but this trainer does not: embeddings, the output head and
+ * convolutions, whose weights are stored with more than two axes.
+ */
+export const withoutAdapter = (encoder: EncoderConfig | undefined): string[] => [
+  'model.embed_tokens',
+  'lm_head',
+  ...(encoder ? encoderSpecs(encoder) : [])
+    .filter(({ name, stored }) => stored !== undefined || /pos_embed|position_embedding/.test(name))
+    .map(({ name }) => moduleOf(name)),
+];
 
 const moduleOf = (weight: string): string => weight.slice(0, -'.weight'.length);
 
@@ -93,13 +132,18 @@ interface Pattern {
   matches: (module: string) => boolean;
 }
 
-function byFullMatch(pattern: string): Pattern {
+/** Returns the patterns of a list of names or of a regular expression; `key` is used only in errors. */
+const patternsOf = (key: string, given: string | readonly string[]): Pattern[] =>
+  typeof given === 'string' ? [byFullMatch(key, given)] : given.map(byNameOrSuffix);
+
+function byFullMatch(key: string, pattern: string): Pattern {
   let expression: RegExp;
   try {
     expression = new RegExp(`^(?:${pattern})$`);
   } catch (error) {
+    const remedy = key === 'target_modules' ? 'use all-linear or a list of names' : 'use a list of names';
     throw new UserError(
-      `LoRA: target_modules ${show(pattern)} is not a valid regular expression (${(error as Error).message}): use all-linear or a list of names`,
+      `LoRA: ${key} ${show(pattern)} is not a valid regular expression (${(error as Error).message}): ${remedy}`,
     );
   }
   return { pattern, matches: module => expression.test(module) };

@@ -1,6 +1,6 @@
 // LoRA adapters as folders in PEFT format: adapter_config.json and adapter_model.safetensors, with tensors named
-// base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. An adapter is rejected if one of its
-// options makes PEFT compute something other than x·(W + scale·B·A)ᵀ; the error names the option. The name and shape of
+// base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. Modules have the names of transformers 5;
+// the names of earlier versions are read too. An adapter is rejected if one of its options makes PEFT compute something other than x·(W + scale·B·A)ᵀ; the error names the option. The name and shape of
 // every tensor are checked against the base model. PEFT defines the keys and their defaults in
 // src/peft/tuners/lora/config.py (github.com/huggingface/peft).
 import { join } from 'node:path';
@@ -12,7 +12,9 @@ import { readRegular } from '../../node/regular-file';
 import { SafetensorsFile } from '../weights/safetensors';
 import { safetensorsParts } from '../weights/safetensors-writer';
 import type { DecoderConfig } from '../decoder/decoder-config';
-import { choosesAll, factorName, loraModules, loraSpecs } from './lora';
+import type { EncoderConfig } from '../vision/encoder-config';
+import { isOfDecoder, storedNames, transformersName } from '../vision/stored-names';
+import { choosesAll, factorName, loraModules, loraSpecs, withoutAdapter } from './lora';
 import type { LoraOptions } from './lora';
 import { Weights } from '../weights/weights';
 
@@ -27,6 +29,17 @@ export const peftPrefix = 'base_model.model.';
 export interface Adapter {
   lora: LoraOptions;
   factors: Weights;
+  /** Whether the adapter has factors of the vision encoder or its projection; by default, it has none. */
+  adaptsEncoder?: boolean;
+}
+
+/** The model of an adapter. */
+export interface AdapterBase {
+  config: DecoderConfig;
+  /** Used only in errors. */
+  folder: string;
+  /** The model's vision encoder; undefined for models that read text only. */
+  encoder?: EncoderConfig | undefined;
 }
 
 /**
@@ -85,24 +98,23 @@ const plainInitializations: readonly unknown[] = [undefined, null, true, false, 
  * multiplied by √r.
  * @throws UserError that names the file, the invalid key or tensor, and the remedy
  */
-export async function readAdapter(
-  folder: string,
-  base: { config: DecoderConfig; folder: string },
-  fs: FileSystem = fileSystem,
-): Promise<Adapter> {
+export async function readAdapter(folder: string, base: AdapterBase, fs: FileSystem = fileSystem): Promise<Adapter> {
   const config = await readConfig(folder, fs);
   const file = await SafetensorsFile.open(await weightsFile(folder, fs), fs);
   try {
-    const modules = modulesOf(file, config, base);
+    const names = tensorNames(file, base);
+    const adaptsEncoder = [...file.tensors.keys()].some(tensor => !isOfDecoder(names.get(tensor) ?? ''));
+    const encoder = adaptsEncoder ? base.encoder : undefined;
+    const { modules, tensors } = modulesOf(file, names, config, { ...base, encoder });
     const lora = {
       rank: config.r,
       alpha: config.use_rslora ? config.lora_alpha * Math.sqrt(config.r) : config.lora_alpha,
       dropout: config.lora_dropout ?? 0,
-      targets: shortestTargets(base.config, modules),
+      targets: shortestTargets(base.config, encoder, modules),
     };
-    const factors = new Weights(loraSpecs(base.config, lora));
+    const factors = new Weights(loraSpecs(base.config, lora, encoder));
     for (const { name, dims } of factors.specs) {
-      const tensor = peftPrefix + name;
+      const tensor = tensors.get(name)!;
       const shape = file.tensors.get(tensor)!.shape;
       if (shape.join() !== dims.join())
         throw new UserError(
@@ -116,22 +128,32 @@ export async function readAdapter(
         );
       factors.view(name).set(data);
     }
-    return { lora, factors };
+    return { lora, factors, ...(adaptsEncoder && { adaptsEncoder }) };
   } finally {
     await file.close();
   }
 }
 
-/** Returns the contents of the files of an adapter folder, by file name. */
-export function adapterFiles({ lora, factors }: Adapter, base: string): Record<string, Uint8Array> {
+/**
+ * Returns the contents of the files of an adapter folder, by file name.
+ * @param base name of the base model, stored in the configuration
+ * @param model the base model; required for vision-language models and for options with `exclude`
+ */
+export function adapterFiles(
+  { lora, factors }: Adapter,
+  base: string,
+  model?: Pick<AdapterBase, 'config' | 'encoder'>,
+): Record<string, Uint8Array> {
   const tensors = factors.specs.map(({ name, dims }) => ({
-    name: peftPrefix + name,
+    name: peftPrefix + transformersName(model?.config ?? {}, name),
     shape: dims,
     data: factors.view(name),
   }));
   // Only keys that every version of PEFT supports are written. `all-linear` is expanded to names, because not every
   // reader supports it.
-  const { targets } = lora;
+  const { targets, exclude = null } = lora;
+  const modules = [...new Set(factors.specs.map(({ name }) => moduleOf(name)))];
+  const names = choosesAll(targets) ? lastNames(modules) : targets;
   const config = {
     alpha_pattern: {},
     auto_mapping: null,
@@ -149,7 +171,7 @@ export function adapterFiles({ lora, factors }: Adapter, base: string): Record<s
     r: lora.rank,
     rank_pattern: {},
     revision: null,
-    target_modules: choosesAll(targets) ? lastNames(factors.specs.map(({ name }) => moduleOf(name))) : targets,
+    target_modules: model && (exclude !== null || model.encoder) ? exactNames(model, modules) : names,
     task_type: 'CAUSAL_LM',
     use_dora: false,
     use_rslora: false,
@@ -212,20 +234,33 @@ async function weightsFile(folder: string, fs: FileSystem): Promise<string> {
   throw new UserError(`${folder}: the folder has no ${adapterWeightsName}: ${remedy}`);
 }
 
-/** Returns the modules whose two factors are in the file, in parameter order. Throws for unknown or missing tensors. */
+/**
+ * Returns the parameter names of all factors that an adapter of the base may have, by the names that their tensors may
+ * have.
+ */
+function tensorNames({ tensors }: SafetensorsFile, { config, encoder }: AdapterBase): Map<string, string> {
+  const names = new Map<string, string>();
+  for (const module of loraModules(config, 'all-linear', { encoder }))
+    for (const name of [factorName(module, 'A'), factorName(module, 'B')]) {
+      const known = [transformersName(config, name), ...(encoder ? storedNames(name) : [name])];
+      const present = known.find(candidate => tensors.has(peftPrefix + candidate)) ?? known[0];
+      names.set(peftPrefix + present, name);
+    }
+  return names;
+}
+
+/**
+ * Returns the modules whose two factors are in the file, in parameter order, and the name of the tensor of each factor.
+ * Throws for unknown or missing tensors.
+ */
 function modulesOf(
   { file, tensors }: SafetensorsFile,
+  names: ReadonlyMap<string, string>,
   config: PeftConfig,
-  base: { config: DecoderConfig; folder: string },
-): string[] {
-  const known = loraModules(base.config, 'all-linear');
-  const expected = new Map(
-    known.flatMap(module =>
-      (['A', 'B'] as const).map(factor => [peftPrefix + factorName(module, factor), module] as const),
-    ),
-  );
+  base: AdapterBase,
+): { modules: string[]; tensors: ReadonlyMap<string, string> } {
   for (const name of tensors.keys()) {
-    if (expected.has(name)) continue;
+    if (names.has(name)) continue;
     const whole = modulesToSave.find(module => name.includes(module));
     if (whole !== undefined)
       throw new UserError(
@@ -235,18 +270,20 @@ function modulesOf(
       `${file}: the tensor ${name} belongs to no linear layer of ${base.folder} that supports adapters: ${ownBase(config)}`,
     );
   }
-  const present = new Set([...tensors.keys()].map(name => expected.get(name)!));
+  const known = loraModules(base.config, 'all-linear', { encoder: base.encoder });
+  const tensorOf = new Map([...names].map(([tensor, name]) => [name, tensor]));
+  const present = new Set([...tensors.keys()].map(name => moduleOf(names.get(name)!)));
   if (present.size === 0) throw new UserError(`${file}: the file has no tensors: download the adapter again`);
-  const chosen = new Set(chosenModules(known, config));
+  const chosen = new Set(chosenModules(known, config, base.config));
   for (const module of known) {
     if (!present.has(module) && !chosen.has(module)) continue;
     const missing = (['A', 'B'] as const)
-      .map(factor => peftPrefix + factorName(module, factor))
+      .map(factor => tensorOf.get(factorName(module, factor))!)
       .find(x => !tensors.has(x));
     if (missing !== undefined)
       throw new UserError(`${file}: the tensor ${missing} is missing, so the adapter is incomplete: download it again`);
   }
-  return known.filter(module => present.has(module));
+  return { modules: known.filter(module => present.has(module)), tensors: tensorOf };
 }
 
 /**
@@ -254,16 +291,44 @@ function modulesOf(
  * plain names. Regular expressions and layer restrictions only control where PEFT creates factors. With such options,
  * the adapter's modules are those whose factors are in the file.
  */
-function chosenModules(known: readonly string[], config: PeftConfig): readonly string[] {
+function chosenModules(known: readonly string[], config: PeftConfig, decoder: DecoderConfig): readonly string[] {
   const { target_modules: targets, exclude_modules: exclude, layers_to_transform: layers } = config;
   if (!Array.isArray(targets) || (exclude?.length ?? 0) > 0 || (layers ?? null) !== null) return [];
-  return known.filter(module => targets.some(name => module === name || module.endsWith(`.${name}`)));
+  const full = (module: string): string => transformersName(decoder, module);
+  return known.filter(module => targets.some(name => full(module) === name || full(module).endsWith(`.${name}`)));
 }
 
-function shortestTargets(config: DecoderConfig, modules: readonly string[]): LoraOptions['targets'] {
-  const suffixes = lastNames(modules);
-  const same = (targets: LoraOptions['targets']): boolean => loraModules(config, targets).join() === modules.join();
-  return (['all-linear', suffixes] as const).find(same) ?? modules;
+const shortestTargets = (
+  config: DecoderConfig,
+  encoder: EncoderConfig | undefined,
+  modules: readonly string[],
+): LoraOptions['targets'] =>
+  modules.length === loraModules(config, 'all-linear', { encoder }).length
+    ? 'all-linear'
+    : exactNames({ config, encoder }, modules);
+
+/**
+ * Returns names that select exactly these modules in PEFT: for each the last or the last two name components, or the full
+ * name if other modules of the model end with them. PEFT compares the names with those of all modules, so a number alone
+ * would select layers and blocks too.
+ */
+function exactNames(
+  { config, encoder }: Pick<AdapterBase, 'config' | 'encoder'>,
+  modules: readonly string[],
+): readonly string[] {
+  const chosen = new Set(modules);
+  const others = [...loraModules(config, 'all-linear', { encoder }), ...withoutAdapter(encoder)].filter(
+    module => !chosen.has(module),
+  );
+  const nameOf = (module: string): string => {
+    const parts = module.split('.');
+    const isExact = (name: string): boolean =>
+      !/^\d+$/.test(name) && !others.some(other => other.endsWith(`.${name}`) || other === name);
+    return (
+      [parts.slice(-1), parts.slice(-2)].map(end => end.join('.')).find(isExact) ?? transformersName(config, module)
+    );
+  };
+  return [...new Set(modules.map(nameOf))];
 }
 
 /** Returns the distinct last name components, such as `q_proj` for model.layers.0.self_attn.q_proj. */

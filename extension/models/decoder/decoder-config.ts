@@ -104,6 +104,8 @@ export interface DecoderConfig {
    * (DeepStack); 0 if undefined.
    */
   deepFeatures?: number;
+  /** Name of the decoder's module in transformers 5, in models that see; `model` if undefined. */
+  moduleName?: string;
   /** Whether embedding and output head are one tensor. */
   tiedHead: boolean;
   /** Bias on the q, k and v projections. Qwen2 always has it; Qwen3 and Llama have it if attention_bias is true. */

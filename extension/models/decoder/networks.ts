@@ -8,6 +8,10 @@ import type { Adapter, EvenRows, FileTensor, ParameterPlan, TensorSource } from 
 import { loraModules, loraSpecs } from '../adapters/lora';
 import type { LoraOptions } from '../adapters/lora';
 import type { Network } from '../graphs/policy-graphs';
+import type { EncoderConfig } from '../vision/encoder-config';
+import type { EncoderNetwork } from '../vision/encoder-graphs';
+import { encoderSpecs } from '../vision/encoder-config';
+import { isOfDecoder } from '../vision/stored-names';
 import type { Weights } from '../weights/weights';
 
 /** Locations of a model's tensors in files of one folder. */
@@ -51,18 +55,50 @@ export function evenNetwork(network: Network, evenRows: EvenRows): Network {
   return { ...network, plan: { ...network.plan, evenRows } };
 }
 
-/** Returns `base` with trained adapters and trained `extra` parameters, such as a value head. */
-export function adaptedNetwork(base: Network, lora: LoraOptions, extra: readonly ParameterSpec[] = []): Network {
-  const trained = [...loraSpecs(base.config, lora), ...extra];
+/**
+ * Returns `base` with trained adapters and trained `extra` parameters, such as a value head. `encoder`: the vision encoder
+ * among whose layers adapters are chosen too; its own adapters are those of `adaptedEncoder`.
+ */
+export function adaptedNetwork(
+  base: Network,
+  lora: LoraOptions,
+  extra: readonly ParameterSpec[] = [],
+  encoder?: EncoderConfig,
+): Network {
+  return { ...base, plan: adaptedPlan(base.plan, base.config, lora, encoder, isOfDecoder, extra) };
+}
+
+/** Returns the vision encoder with trained adapters on those of its layers that `lora` selects; they have no dropout. */
+export function adaptedEncoder(base: EncoderNetwork, decoder: DecoderConfig, lora: LoraOptions): EncoderNetwork {
+  const without = { ...lora, dropout: 0 };
+  return { ...base, plan: adaptedPlan(base.plan, decoder, without, base.config, name => !isOfDecoder(name), []) };
+}
+
+/** Returns a vision encoder in which every parameter is trained. */
+export const trainedEncoder = (config: EncoderConfig): EncoderNetwork => ({
+  config,
+  plan: { specs: encoderSpecs(config), source: () => input },
+});
+
+/** Returns the plan with the adapters on the modules for which `isOwn` is true, and with `extra` parameters. */
+function adaptedPlan(
+  base: ParameterPlan,
+  config: DecoderConfig,
+  lora: LoraOptions,
+  encoder: EncoderConfig | undefined,
+  isOwn: (name: string) => boolean,
+  extra: readonly ParameterSpec[],
+): ParameterPlan {
+  const trained = [...loraSpecs(config, lora, encoder).filter(({ name }) => isOwn(name)), ...extra];
   const names = new Set(trained.map(({ name }) => name));
-  const adapter: Adapter = { ...lora, modules: new Set(loraModules(base.config, lora.targets)) };
-  const plan: ParameterPlan = {
-    ...base.plan,
+  const modules = loraModules(config, lora.targets, { exclude: lora.exclude, encoder }).filter(isOwn);
+  const adapter: Adapter = { ...lora, modules: new Set(modules) };
+  return {
+    ...base,
     adapter,
-    specs: [...base.plan.specs, ...trained],
-    source: name => (names.has(name) ? input : base.plan.source(name)),
+    specs: [...base.specs, ...trained],
+    source: name => (names.has(name) ? input : base.source(name)),
   };
-  return { ...base, plan };
 }
 
 /** Returns the network without adapter dropout, for scoring. */

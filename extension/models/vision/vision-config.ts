@@ -80,7 +80,8 @@ function qwenModel(family: 'qwen2_5_vl' | 'qwen3_vl', json: Record<string, unkno
       ? parseQwen3Encoder(json.vision_config, place, decoder.layers)
       : parseQwenEncoder(json.vision_config, place);
   const imageToken = top.image_token_id ?? 151_655;
-  return { decoder: { ...decoder, deepFeatures: deepFeatures(encoder) }, encoder, imageToken };
+  const named = { ...decoder, deepFeatures: deepFeatures(encoder), moduleName: 'model.language_model' };
+  return { decoder: named, encoder, imageToken };
 }
 
 function ideficsModel(json: Record<string, unknown>, top: Top, file: string): Model {
@@ -91,7 +92,7 @@ function ideficsModel(json: Record<string, unknown>, top: Top, file: string): Mo
   );
   const scale = top.scale_factor ?? 2;
   return {
-    decoder,
+    decoder: { ...decoder, moduleName: 'model.text_model' },
     encoder: parseSiglip(json.vision_config, `${file}: vision_config`, scale, decoder.hiddenSize),
     imageToken: top.image_token_id ?? 128_257,
   };

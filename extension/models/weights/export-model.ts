@@ -15,6 +15,7 @@ import { elements } from '../decoder/decoder-config';
 import type { DecoderConfig, ParameterSpec } from '../decoder/decoder-config';
 import type { FileTensor } from '../decoder/decoder-parameters';
 import { AdapterMerge } from '../adapters/merge';
+import type { EncoderConfig } from '../vision/encoder-config';
 import { openVisionModel } from '../vision/vision-folder';
 import { openDecoder, readsPictures } from './model-folder';
 import { onnxDecoder } from '../decoder/onnx-decoder';
@@ -81,10 +82,10 @@ const transformersName: Readonly<Record<StoredType, string>> = { F32: 'float32',
 export async function exportModel(request: ExportRequest, fs: FileSystem = fileSystem): Promise<ExportResult> {
   const out = resolve(request.out);
   const replaces = await isEmptyFolder(out, fs);
-  const { config, specs, files } = await openExported(request);
+  const { config, specs, files, encoder } = await openExported(request);
   let merge: AdapterMerge | undefined;
   try {
-    const base = { config, folder: request.model };
+    const base = { config, folder: request.model, encoder };
     const adapter = request.adapter === undefined ? undefined : await readAdapter(request.adapter, base, fs);
     if (adapter) merge = await AdapterMerge.create(adapter);
     const dtype = request.dtype ?? (request.format === 'onnx' ? 'F32' : storedTypeOf(files, specs));
@@ -108,14 +109,26 @@ export async function exportModel(request: ExportRequest, fs: FileSystem = fileS
 }
 
 /** Opens a model; the parameters of a vision-language model include those of its encoder. */
-async function openExported({ model, format }: ExportRequest): ReturnType<typeof openDecoder> {
+async function openExported({ model, format }: ExportRequest): Promise<ExportedModel> {
   if (!readsPictures(model)) return openDecoder(model);
   if (format === 'onnx')
     throw new UserError(
       `export: ${model} is a vision-language model, which cannot be written as one ONNX file: export with --format safetensors`,
     );
   const { config, files, decoderParameters, encoderParameters } = await openVisionModel(model);
-  return { config: config.decoder, specs: [...decoderParameters, ...encoderParameters], files };
+  return {
+    config: config.decoder,
+    specs: [...decoderParameters, ...encoderParameters],
+    files,
+    encoder: config.encoder,
+  };
+}
+
+interface ExportedModel {
+  config: DecoderConfig;
+  specs: ParameterSpec[];
+  files: TensorFiles;
+  encoder?: EncoderConfig;
 }
 
 interface Source {

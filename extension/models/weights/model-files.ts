@@ -10,7 +10,7 @@ import type { FloatTensor } from './safetensors-writer';
 import { withOwnHead } from './config-text';
 import { headTensor } from '../decoder/decoder-config';
 import { openVisionModel } from '../vision/vision-folder';
-import { readsPictures } from './model-folder';
+import { readDecoderConfig, readEncoderConfig, readsPictures } from './model-folder';
 import { adapterFiles } from '../adapters/peft-adapter';
 import { Weights } from './weights';
 
@@ -41,7 +41,9 @@ export async function modelFiles(
   if (lora) {
     const factors = new Weights(tensors);
     for (const { name, data } of tensors) factors.view(name).set(data);
-    return adapterFiles({ lora, factors }, base);
+    const isExact = readsPictures(from) || (lora.exclude ?? null) !== null;
+    const model = isExact ? { config: readDecoderConfig(from), encoder: readEncoderConfig(from) } : undefined;
+    return adapterFiles({ lora, factors }, base, model);
   }
   const ownHead = tensors.some(({ name }) => name === headTensor);
   const content = (name: string): Uint8Array => {
@@ -63,13 +65,18 @@ export async function modelFiles(
 }
 
 /**
- * Returns the weights of a vision-language model: the trained ones, and those of the frozen encoder from the model's
- * folder, all under the names that the folder has.
+ * Returns the weights of a vision-language model: the trained ones, and those of a frozen encoder from the model's folder,
+ * all under the names and with the shapes that the folder has.
  */
 async function withEncoder(trained: readonly FloatTensor[], folder: string): Promise<FloatTensor[]> {
   const { files, encoderParameters } = await openVisionModel(folder);
   try {
-    const all = trained.map(tensor => ({ ...tensor, name: files.storedName(tensor.name) }));
+    const stored = new Map(encoderParameters.map(spec => [spec.name, spec.stored]));
+    const all = trained.map(({ name, shape, data }) => ({
+      name: files.storedName(name),
+      shape: stored.get(name) ?? shape,
+      data,
+    }));
     const given = new Set(trained.map(({ name }) => name));
     for (const { name } of encoderParameters) {
       if (given.has(name)) continue;

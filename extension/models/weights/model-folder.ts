@@ -10,6 +10,7 @@ import type { ChatTemplateOptions } from '../tokenizer/chat-template';
 import { ChatTokenizer } from '../tokenizer/chat-tokenizer';
 import { elements, embeddingTensor, headTensor, parameterSpecs, parseDecoderConfig } from '../decoder/decoder-config';
 import type { DecoderConfig, ParameterSpec } from '../decoder/decoder-config';
+import type { EncoderConfig } from '../vision/encoder-config';
 import { isVisionConfig, parseVisionConfig } from '../vision/vision-config';
 import { picturePrompt } from '../vision/picture-prompt';
 import type { PicturePrompt } from '../vision/picture-prompt';
@@ -42,6 +43,12 @@ export async function checkModelFolder(folder: string): Promise<{ parameters: nu
 export function readDecoderConfig(folder: string): DecoderConfig {
   const [json, file] = [readJson(folder, 'config.json'), join(folder, 'config.json')];
   return isVisionConfig(json) ? parseVisionConfig(json, file).decoder : parseDecoderConfig(json, file);
+}
+
+/** Reads the vision encoder's configuration from config.json; undefined for models that read text only. */
+export function readEncoderConfig(folder: string): EncoderConfig | undefined {
+  const json = optionalJson(folder, 'config.json');
+  return isVisionConfig(json) ? parseVisionConfig(json, join(folder, 'config.json')).encoder : undefined;
 }
 
 /** Whether a folder contains a vision-language model, by its config.json. */
