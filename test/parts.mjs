@@ -23,6 +23,7 @@ export const parts = [
   {
     tests: [
       'test/unit/trainer/run/deleted-files.runs.test.ts',
+      'test/unit/trainer/run/trained-encoder.runs.test.ts',
       'test/unit/cli/bad-input.runs.test.ts',
       'test/unit/trainer/sft/small-model.runs.test.ts',
       'test/unit/trainer/sft/tiny-vision-model.runs.test.ts',

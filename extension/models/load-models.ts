@@ -11,48 +11,34 @@ import { openBank } from './weights/device-parameters';
 import { Generator } from './generation/generator';
 import { initializeLora, loraSpecs } from './adapters/lora';
 import { mapDecoder } from './decoder/mapped-decoder';
-import { readDecoder, readsPictures } from './weights/model-folder';
+import { readDecoder, readEncoderConfig } from './weights/model-folder';
 import { adaptedNetwork, frozenNetwork, trainedNetwork } from './decoder/networks';
 import { HostParameters } from './weights/parameter-bank';
 import { readAdapter } from './adapters/peft-adapter';
 import { Policy } from './policy';
 import type { Network } from './graphs/policy-graphs';
 import { quantizedNetwork } from './weights/quantized-base';
-import { mapEncoder } from './vision/mapped-encoder';
-import { PictureEncoder } from './vision/picture-encoder';
-import { PictureFeatures } from './vision/picture-features';
-import { withPixels } from './vision/processor-options';
-import { readProcessorOptions } from './vision/processor-folder';
+import type { EncoderConfig } from './vision/encoder-config';
+import { openPictures } from './vision/open-pictures';
+import type { OpenPictures } from './vision/open-pictures';
+import { isOfDecoder } from './vision/stored-names';
+import { readTrainedModel } from './vision/vision-folder';
 import { Weights } from './weights/weights';
 
 /** Policies and properties of a loaded model. */
-export interface LoadedPolicies {
+export interface LoadedPolicies extends OpenPictures {
   actor: Policy;
   generator: Generator;
   reference?: Policy;
   critic?: Critic;
-  /** The pictures of samples and rows; undefined if the model reads text only, or if none are shown. */
-  pictures?: PictureFeatures | undefined;
   model: Omit<LoadedModel, 'provider' | 'deviceCheck'>;
 }
 
 type Decode = (ids: readonly number[]) => string;
 
-/** Opens the frozen vision encoder of a model, if the model has one and pictures are shown to it. */
-async function openPictures(
-  { modelFolder, pictures }: LoadOptions,
-  session: SessionOptions,
-): Promise<PictureFeatures | undefined> {
-  if (!pictures || !readsPictures(modelFolder)) return undefined;
-  const { config, network } = await mapEncoder(modelFolder);
-  const processor = withPixels(readProcessorOptions(modelFolder, config.encoder), pictures);
-  const encoder = new PictureEncoder(network, undefined, session);
-  return new PictureFeatures(pictures.folder, config, processor, encoder);
-}
-
 /**
- * Loads a model whose weights are all trained. The weights of the reference policy are frozen and mapped from the files
- * in `referenceFolder`.
+ * Loads a model whose weights are all trained, those of a vision encoder if `trainsEncoder` is true. The weights of the
+ * reference policy are frozen and mapped from the files in `referenceFolder`.
  */
 export async function loadTrained(
   options: LoadOptions,
@@ -64,7 +50,8 @@ export async function loadTrained(
     throw new UserError(
       'config: workbench.rollout_quantization and workbench.base_quantization quantise a frozen base, but all weights are trained: set lora.rank above 0, or set both keys to none',
     );
-  const { config, weights } = await readDecoder(modelFolder);
+  const encoder = trainedEncoderOf(options);
+  const { config, weights } = encoder ? await readTrainedModel(modelFolder) : await readDecoder(modelFolder);
   const within = (network: Network): Network => withinOptions(network, options);
   const reference = referenceFolder === null ? undefined : await mapDecoder(referenceFolder);
   // `tiedHead` is not compared. The files of the reference policy may contain a separate tensor for a tied head; an
@@ -87,7 +74,7 @@ export async function loadTrained(
     critic: criticBank
       ? new Critic(within(trainedNetwork(config, criticSpecs(config))), criticBank, policy)
       : undefined,
-    pictures: await openPictures(options, session),
+    ...(await openPictures(options, session, encoder && { bank, checkpointed })),
     model: {
       parameters: weights.count,
       trained: weights.count,
@@ -111,10 +98,17 @@ export async function loadAdapted(
   const base = await mapDecoder(modelFolder);
   const { config } = base;
   const stream = new RandomStream(options.seed);
-  const given = adapterFolder === null ? null : await readAdapter(adapterFolder, { config, folder: modelFolder });
+  const readable = { config, folder: modelFolder, encoder: readEncoderConfig(modelFolder) };
+  const given = adapterFolder === null ? null : await readAdapter(adapterFolder, readable);
+  if (given?.adaptsEncoder && options.trainsEncoder === false)
+    throw new UserError(
+      `config: actor_rollout_ref.actor.freeze_vision_tower is true, but the adapter in ${adapterFolder} changes the vision encoder: set it to false, or merge the adapter with ragen export and train the merged model`,
+    );
   const lora = given?.lora ?? options.lora!;
-  const factors = given?.factors ?? new Weights(loraSpecs(config, lora));
+  const encoder = given ? (given.adaptsEncoder ? readable.encoder : undefined) : trainedEncoderOf(options);
+  const factors = given?.factors ?? new Weights(loraSpecs(config, lora, encoder));
   if (!given) initializeLora(factors, stream);
+  const adaptsEncoder = factors.specs.some(({ name }) => !isOfDecoder(name));
   const bank = await openBank(factors, session, options.moments?.actor);
   const within = (network: Network): Network => withinOptions(network, options);
   const unquantizedBase = frozenNetwork(config, base);
@@ -129,14 +123,17 @@ export async function loadAdapted(
       : unquantizedBase;
   const policy = { ...session, checkpointed };
   const value = valueHeadSpec(config);
-  const criticFactors = new Weights([...loraSpecs(config, lora), value]);
+  const criticFactors = new Weights([
+    ...loraSpecs(config, lora, encoder).filter(({ name }) => isOfDecoder(name)),
+    value,
+  ]);
   if (options.critic) {
     initializeLora(criticFactors, stream);
     initializeValueHead(criticFactors, stream);
   }
-  const rollouts = adaptedNetwork(rolloutBase, { ...lora, dropout: 0 });
+  const rollouts = adaptedNetwork(rolloutBase, { ...lora, dropout: 0 }, [], encoder);
   return {
-    actor: new Policy(within(adaptedNetwork(trainingBase, lora)), bank, policy),
+    actor: new Policy(within(adaptedNetwork(trainingBase, lora, [], encoder)), bank, policy),
     generator: new Generator(within(rollouts), bank, { ...session, prepack: true, decode }),
     reference:
       options.referenceFolder === null
@@ -144,12 +141,12 @@ export async function loadAdapted(
         : new Policy(within(trainingBase), withoutParameters(session), session),
     critic: options.critic
       ? new Critic(
-          within(adaptedNetwork(trainingBase, lora, [value])),
+          within(adaptedNetwork(trainingBase, { ...lora, dropout: 0 }, [value], encoder)),
           await openBank(criticFactors, session, options.moments?.critic),
           policy,
         )
       : undefined,
-    pictures: await openPictures(options, session),
+    ...(await openPictures(options, session, adaptsEncoder ? { bank, lora, checkpointed } : undefined)),
     model: {
       parameters: base.parameters,
       trained: factors.count,
@@ -173,10 +170,14 @@ export async function loadFrozen(
   return {
     actor: new Policy(network, bank, session),
     generator: new Generator(network, bank, { ...session, decode }),
-    pictures: await openPictures(options, session),
+    ...(await openPictures(options, session)),
     model: { parameters: base.parameters, trained: 0, maxPositions, vocabSize, lora: null },
   };
 }
+
+/** Returns the configuration of the vision encoder if it is trained too; undefined for models that read text only. */
+const trainedEncoderOf = ({ modelFolder, trainsEncoder }: LoadOptions): EncoderConfig | undefined =>
+  trainsEncoder ? readEncoderConfig(modelFolder) : undefined;
 
 /** Returns the network with the precision and maximum positions from the options. */
 const withinOptions = (network: Network, { maxPositions, precision }: LoadOptions): Network => ({

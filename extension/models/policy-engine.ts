@@ -36,6 +36,7 @@ import { loadAdapted, loadFrozen, loadTrained } from './load-models';
 import type { LoadedPolicies } from './load-models';
 import { readTokenizer } from './weights/model-folder';
 import type { ImageFeatures } from './policy';
+import type { OpenPictures } from './vision/open-pictures';
 import type { PictureFeatures, Showing } from './vision/picture-features';
 import { selfCheck, selfCheckApart } from './self-check';
 import { checkIds } from './tokenizer/vocabulary';
@@ -144,7 +145,7 @@ export class PolicyEngine implements Engine<LocalState> {
     const policy = which === 'actor' ? this.models.actor : this.models.reference;
     if (!policy) throw new Error('engine: no reference policy was loaded');
     this.checkIds(samples.map(({ ids }) => ids));
-    const { samples: shown, images } = await this.shown(samples);
+    const { samples: shown, images } = await this.shown(samples, which === 'actor' ? 'pictures' : 'frozenPictures');
     return policy.score(shown, budget, temperature, this.units, { withSquares, images });
   }
 
@@ -204,7 +205,7 @@ export class PolicyEngine implements Engine<LocalState> {
   }
 
   async values(samples: BareSample[], budget: PassBudget): Promise<Float32Array[]> {
-    const { samples: shown, images } = await this.shown(samples);
+    const { samples: shown, images } = await this.shown(samples, 'frozenPictures');
     return this.critic.values(shown, budget, this.units, images);
   }
 
@@ -214,7 +215,7 @@ export class PolicyEngine implements Engine<LocalState> {
     loss: CriticLossOptions,
     optimizer: OptimizerOptions,
   ): Promise<UpdateMetrics> {
-    const { samples: shown, images } = await this.shown(samples);
+    const { samples: shown, images } = await this.shown(samples, 'frozenPictures');
     return this.critic.update(shown, budget, loss, optimizer, this.updateUnits, images);
   }
 
@@ -291,26 +292,30 @@ export class PolicyEngine implements Engine<LocalState> {
     return weights.specs.map(({ name, dims }) => ({ name, dims, data: weights.view(name).slice() }));
   }
 
-  /** Returns the samples with what their tokens show, and the features of their pictures. */
+  /**
+   * Returns the samples with what their tokens show, and the features of their pictures: as the policy sees them, or as
+   * the reference policy and the critic see them.
+   */
   private async shown<S extends Showing>(
     samples: readonly S[],
+    as: keyof OpenPictures = 'pictures',
   ): Promise<{ samples: (S & { pictures?: ShownFeatures })[]; images?: ImageFeatures }> {
     if (samples.every(({ shows = [] }) => shows.length === 0)) return { samples: [...samples] };
-    return this.pictures.ofSamples(samples);
+    return this.pictures(as).ofSamples(samples);
   }
 
   /** Returns the rows with what their new ids show. */
   private async showing(rows: GenerationRow[]): Promise<GenerationRow[]> {
     const { generator } = this.models;
-    const found = await this.pictures.ofRows(
+    const found = await this.pictures('pictures').ofRows(
       rows.map(({ append, shows }) => ({ ids: append, shows })),
       rows.map(({ row }) => generator.nextPosition(row)),
     );
     return rows.map((row, i) => ({ ...row, pictures: found[i] }));
   }
 
-  private get pictures(): PictureFeatures {
-    const { pictures } = this.models;
+  private pictures(as: keyof OpenPictures): PictureFeatures {
+    const { [as]: pictures } = this.models;
     if (pictures) return pictures;
     throw new UserError(
       `engine: the conversation shows pictures, which the model in ${this.modelFolder} does not read: use a vision-language model`,

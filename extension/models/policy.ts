@@ -12,7 +12,7 @@ import type { SessionOptions, Tensor } from '../engine/session/session';
 import { unwatched } from '../engine/work-units';
 import type { WorkUnits } from '../engine/work-units';
 import { chunkFeeds, scalarFeeds } from './graphs/batch-feeds';
-import { featureFeeds, featuresInput } from './graphs/picture-feeds';
+import { addFeatureGradient, featureFeeds, featuresInput } from './graphs/picture-feeds';
 import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
 import type { PassSize } from './graphs/packed-sessions';
@@ -238,7 +238,7 @@ export class Policy {
         ...chunkFeeds(count, chunks),
         ...dropoutFeeds(this.network, packed, noise),
         ...scalars,
-        ...imageFeeds(feeds, images),
+        ...featureFeeds(feeds, images?.values),
         old_logprob: gather(s => s.old_logprobs),
         ...(usesSequenceRatios(terms.mode) && { memberships: memberships() }),
         ...(selectsTokens(terms.mode) && { selected: gather(s => s.selected!) }),
@@ -248,7 +248,7 @@ export class Policy {
       });
       for (const name of updateSums) sums[name] += (result[name].data as Float32Array)[0];
       sums.tokens += count;
-      if (pictured) addFeatureGradient(ofFeatures, result);
+      if (pictured && ofFeatures) addFeatureGradient(feeds, ofFeatures, result[gradientName(featuresInput)]);
       await this.bank.accumulate(result);
     }
     if (ofFeatures) await images!.backward!(ofFeatures);
@@ -286,7 +286,7 @@ export class Policy {
     for (const pass of passes) {
       const result = await this.crossEntropy(this.training, pass, chunks, noise, 1 / total, images);
       loss += (result.loss.data as Float32Array)[0];
-      if (pass.pictured) addFeatureGradient(ofFeatures, result);
+      if (pass.pictured && ofFeatures) addFeatureGradient(pass.feeds, ofFeatures, result[gradientName(featuresInput)]);
       await this.bank.accumulate(result);
     }
     if (ofFeatures) await images!.backward!(ofFeatures);
@@ -326,7 +326,7 @@ export class Policy {
       ...this.bank.feeds(),
       ...feeds,
       ...chunkFeeds(count, chunks),
-      ...imageFeeds(feeds, images),
+      ...featureFeeds(feeds, images?.values),
       ...dropoutFeeds(this.network, tokens, noise),
       ...scalarFeeds({ inverse_temperature: 1 }),
       weight: float32(new Float32Array(count).fill(weight), [count]),
@@ -342,18 +342,6 @@ export class Policy {
 const picturesOf = (images: ImageFeatures | undefined): PackedShape['pictures'] =>
   images?.backward ? 'trained' : 'shown';
 
-/** Returns the features for an update: all of the call if their gradient is computed, else those that the pass shows. */
-const imageFeeds = (
-  feeds: Readonly<Record<string, Tensor>>,
-  images: ImageFeatures | undefined,
-): Record<string, Tensor> =>
-  images?.backward ? { [featuresInput]: images.values } : featureFeeds(feeds, images?.values);
-
 /** Returns zeros for the gradient of the features; undefined if the encoder is not trained. */
 const featureGradient = (images: ImageFeatures | undefined): Float32Array | undefined =>
   images?.backward && new Float32Array(images.values.data.length);
-
-/** Adds the gradient of the features that a pass returned. */
-function addFeatureGradient(sum: Float32Array | undefined, result: Readonly<Record<string, Tensor>>): void {
-  if (sum) (result[gradientName(featuresInput)].data as Float32Array).forEach((x, i) => (sum[i] += x));
-}

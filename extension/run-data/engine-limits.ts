@@ -74,6 +74,19 @@ export const engineLimits: readonly EngineLimit[] = [
     remedy: 'set it to null',
   },
   {
+    key: 'lora.exclude_modules',
+    valueKey: `${model}.exclude_modules`,
+    supported: { only: null },
+    reason: 'The server selects whole parts of the model for adapters',
+    remedy: 'set it to null',
+  },
+  {
+    key: 'actor_rollout_ref.actor.freeze_vision_tower',
+    supported: { only: true },
+    reason: 'The server trains only the decoder',
+    remedy: 'set it to true',
+  },
+  {
     key: `${model}.lora_dropout`,
     supported: { only: 0 },
     reason: 'The server’s adapters have no dropout',

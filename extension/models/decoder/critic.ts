@@ -1,7 +1,7 @@
 // PPO's critic: a decoder of the actor's architecture with a value head [1, hidden] instead of the output head.
 // Initially, the critic has the actor's weights, and its value head is near zero. Loss: ½ · max of the unclipped and
 // the clipped squared error (Schulman et al. 2017; verl's compute_value_loss). The value of token t is computed at
-// position t − 1, so it does not depend on the token itself. Pictures are shown by the actor's features.
+// position t − 1, so it does not depend on the token itself. Pictures are shown by the frozen encoder's features.
 import type { CriticLossOptions, OptimizerOptions, UpdateMetrics } from '../../engine/loss-options';
 import type { CriticSample, PassBudget } from '../../engine/training-samples';
 import { unwatched } from '../../engine/work-units';

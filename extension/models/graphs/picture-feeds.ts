@@ -58,17 +58,37 @@ export function featureFeeds(
   const all = values.data as Float32Array;
   const [given, isShown] = [indices.data as BigInt64Array, shown.data as Float32Array];
   const width = values.dims[1];
-  const rows = new Map<number, number>(); // by index into `values`
-  const own = given.map((index, t) => {
-    if (isShown[t] === 0) return 0n;
-    const row = rows.get(Number(index)) ?? rows.size;
-    rows.set(Number(index), row);
-    return BigInt(row);
-  });
+  const rows = shownRows(given, isShown);
+  const own = given.map((index, t) => (isShown[t] === 0 ? 0n : BigInt(rows.get(Number(index))!)));
   const matrix = new Float32Array(Math.max(1, rows.size) * width);
   for (const [index, row] of rows) matrix.set(all.subarray(index * width, (index + 1) * width), row * width);
   return {
     [indicesInput]: int64(own, [own.length]),
     [featuresInput]: float32(matrix, [matrix.length / width, width]),
   };
+}
+
+/**
+ * Adds the gradient of the features that a pass shows to that of all features.
+ * @param feeds those of `pictureFeeds`
+ * @param sum [features, width]
+ * @param gradient of the features in the rows of `featureFeeds`, [rows, width]
+ */
+export function addFeatureGradient(
+  { [indicesInput]: indices, [shownInput]: shown }: Readonly<Record<string, Tensor>>,
+  sum: Float32Array,
+  gradient: Tensor,
+): void {
+  const [data, width] = [gradient.data as Float32Array, gradient.dims[1]];
+  for (const [index, row] of shownRows(indices.data as BigInt64Array, shown.data as Float32Array))
+    for (let i = 0; i < width; i++) sum[index * width + i] += data[row * width + i];
+}
+
+/** Returns the row of each feature that a pass shows, by the feature's index, in the order of the tokens. */
+function shownRows(indices: BigInt64Array, shown: Float32Array): Map<number, number> {
+  const rows = new Map<number, number>();
+  indices.forEach((index, t) => {
+    if (shown[t] !== 0 && !rows.has(Number(index))) rows.set(Number(index), rows.size);
+  });
+  return rows;
 }

@@ -20,6 +20,7 @@ import { loraSpecs } from '../adapters/lora';
 import { encoderSpecs, featureWidth } from '../vision/encoder-config';
 import { keptFeatureBytes } from '../vision/picture-features';
 import { encodingBytes, joinedBytes, keptBytes } from './encoder-memory';
+import { isOfDecoder } from '../vision/stored-names';
 import { PassMemory, isLinear, sizesOf } from './pass-memory';
 import type { PlanInput } from './plan-input';
 import { measured } from './measured-memory';
@@ -87,7 +88,8 @@ export class MemoryRows {
       const how = `${millions(linear)} parameters of linear layers × ${each} byte${each > 1 ? 's' : ''}`;
       rows.push(row('rollout', 'base prepacked for rollouts', linear * each, how));
     } else {
-      rows.push(row('loading', 'weights', all * 4, `${millions(all)} parameters × 4 bytes`));
+      const trained = this.trained();
+      rows.push(row('loading', 'weights', trained * 4, `${millions(trained)} parameters × 4 bytes`));
       if (reference) rows.push(row('loading', 'reference', all * width, mapped));
     }
     const { teacher, pictures } = this.input;
@@ -320,13 +322,16 @@ export class MemoryRows {
   }
 
   private trained(): number {
-    const { decoder, lora } = this.input;
-    return count(lora ? loraSpecs(decoder, lora) : parameterSpecs(decoder));
+    const { decoder, lora, trainedEncoder: encoder } = this.input;
+    if (lora) return count(loraSpecs(decoder, lora, encoder));
+    return count([...parameterSpecs(decoder), ...(encoder ? encoderSpecs(encoder) : [])]);
   }
 
   private criticTrained(): number {
-    const { decoder, lora } = this.input;
-    return lora ? this.trained() + count([valueHeadSpec(decoder)]) : count(criticSpecs(decoder));
+    const { decoder, lora, trainedEncoder: encoder } = this.input;
+    if (!lora) return count(criticSpecs(decoder));
+    const own = loraSpecs(decoder, lora, encoder).filter(({ name }) => isOfDecoder(name));
+    return count([...own, valueHeadSpec(decoder)]);
   }
 }
 

@@ -32,7 +32,7 @@ export class PassMemory {
     const { decoder: c, lora, longest } = input;
     const network = lora ? this.frozen(input.baseQuantization) : trainedNetwork(c);
     this.base = { ...network, maxPositions: longest };
-    this.actor = lora ? adaptedNetwork(this.base, lora) : this.base;
+    this.actor = lora ? adaptedNetwork(this.base, lora, [], input.trainedEncoder) : this.base;
   }
 
   /**
@@ -128,7 +128,7 @@ export class PassMemory {
   }
 
   private build(kind: PassKind, chunks: number, shared: boolean): Graph {
-    const { checkpointed, klLoss, lossMode, lora, decoder, pictures } = this.input;
+    const { checkpointed, klLoss, lossMode, lora, decoder, pictures, trainedEncoder } = this.input;
     const shape: PackedShape = {
       lowering: 'cpu',
       shared,
@@ -142,7 +142,9 @@ export class PassMemory {
     if (kind === 'update')
       return updateGraph(this.actor, shape, { mode: lossMode, kl: klLoss ? 'k3' : null, entropy: true });
     const value = valueHeadSpec(decoder);
-    const network = lora ? adaptedNetwork(this.base, lora, [value]) : trainedNetwork(decoder, criticSpecs(decoder));
+    const network = lora
+      ? adaptedNetwork(this.base, lora, [value], trainedEncoder)
+      : trainedNetwork(decoder, criticSpecs(decoder));
     const critic = { ...network, maxPositions: this.input.longest };
     return kind === 'critic' ? criticGraph(critic, shape) : valuesGraph(critic, { ...shape, checkpointed: false });
   }
@@ -162,11 +164,13 @@ export class PassMemory {
 
   /** Returns the bytes for `rows` rows of `t` new tokens each, over `s` cached tokens per row. */
   private generating(rows: number, t: number, s: number): number {
-    const { decoder: c, lora, rolloutQuantization } = this.input;
+    const { decoder: c, lora, rolloutQuantization, trainedEncoder } = this.input;
     const memory = this.graph('generate', () => {
       const base = this.frozen(rolloutQuantization);
       const plan = { ...base.plan, int8Products: rolloutQuantization === 'int8' };
-      const network = lora ? adaptedNetwork({ ...base, plan }, { ...lora, dropout: 0 }) : trainedNetwork(c);
+      const network = lora
+        ? adaptedNetwork({ ...base, plan }, { ...lora, dropout: 0 }, [], trainedEncoder)
+        : trainedNetwork(c);
       return generateGraph({ ...network, maxPositions: this.input.longest }, 'cpu');
     });
     const { peak, outputs } = memory(sizesOf(c, { tokens: rows * t, r: rows, b: rows, t, s }));

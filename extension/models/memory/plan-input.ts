@@ -8,7 +8,7 @@ import type { LoraOptions } from '../adapters/lora';
 import type { EncoderConfig } from '../vision/encoder-config';
 import type { PatchGrid } from '../vision/patches';
 
-/** What a run shows to a vision-language model, whose encoder is frozen. */
+/** What a run shows to a vision-language model. */
 export interface PicturePlan {
   encoder: EncoderConfig;
   /** Element type of the encoder's weights. */
@@ -29,6 +29,8 @@ export interface PlanInput {
   stored: FileTensor['dtype'];
   /** Adapter options; null if all weights are trained. */
   lora: LoraOptions | null;
+  /** The vision encoder if it is trained too: all its weights, or adapters among `lora`. */
+  trainedEncoder?: EncoderConfig | undefined;
   rolloutQuantization: BaseQuantization;
   baseQuantization: BaseQuantization;
   /** Storage format of the optimizer moments. */

@@ -251,7 +251,9 @@ export class PictureFeatures {
     const width = featureWidth(this.config.encoder);
     for (const [i, name] of names.entries()) {
       const end = i + 1 < names.length ? first.get(names[i + 1])! * width : gradient.length;
-      await this.encoder.addGradient(await this.patches(name), gradient.subarray(first.get(name)! * width, end));
+      const own = gradient.subarray(first.get(name)! * width, end);
+      // A picture that no sample of a part of the batch shows has no gradient.
+      if (own.some(x => x !== 0)) await this.encoder.addGradient(await this.patches(name), own);
     }
   }
 }

@@ -2,7 +2,7 @@
 // encoder. Within this trainer, the decoder's tensors have the names of a decoder without encoder (model.layers.0.…);
 // stored-names.ts has the names in files.
 import { join } from 'node:path';
-import type { ParameterSpec } from '../decoder/decoder-config';
+import type { DecoderConfig, ParameterSpec } from '../decoder/decoder-config';
 import { checkShapes, openDecoder, readWeights } from '../weights/model-folder';
 import { readJson } from '../weights/folder-json';
 import type { Weights as TensorFiles } from '../weights/safetensors';
@@ -27,6 +27,20 @@ export async function readVisionModel(folder: string): Promise<VisionModel> {
       decoder: await readWeights(decoderParameters, files, folder),
       encoder: await readWeights(encoderParameters, files, folder),
     };
+  } finally {
+    await files.close();
+  }
+}
+
+/**
+ * Reads the decoder's configuration, and the weights of decoder and encoder together, the decoder's first. Throws
+ * UserErrors like `readVisionModel`.
+ */
+export async function readTrainedModel(folder: string): Promise<{ config: DecoderConfig; weights: Weights }> {
+  const { config, files, decoderParameters, encoderParameters } = await openVisionModel(folder);
+  try {
+    const weights = await readWeights([...decoderParameters, ...encoderParameters], files, folder);
+    return { config: config.decoder, weights };
   } finally {
     await files.close();
   }

@@ -36,12 +36,24 @@ const model = z
     path: z.string().min(1).describe('Folder of the weights (see model_path).'),
     lora_rank: z.int().min(0).describe('Rank of the LoRA adapters; 0 trains all weights.'),
     lora_alpha: z.number().positive().describe('Scale of the LoRA adapters.'),
-    lora_dropout: z.number().min(0).lt(1).describe("Dropout on the adapters' inputs during training."),
+    lora_dropout: z
+      .number()
+      .min(0)
+      .lt(1)
+      .describe("Dropout on the inputs of the policy's adapters during training; those of a vision encoder have none."),
     target_modules: z
       .union([z.string(), z.array(z.string())])
       .describe(
         'Linear layers that get LoRA adapters: all of them (all-linear), a list of names, or a regular expression, as in PEFT.',
       ),
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+    exclude_modules: z
+      .union([z.string(), z.array(z.string())])
+      .nullable()
+      .describe(
+        'Linear layers among target_modules that get no adapters: a list of names, or a regular expression, as in PEFT; null for none.',
+      )
+      .default(null),
     lora_adapter_path: z
       .string()
       .nullable()
@@ -73,6 +85,10 @@ const batching = {
 const actor = z
   .strictObject({
     ...batching,
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+    freeze_vision_tower: flag(
+      'Vision-language models: keep the vision encoder and its projection as they are. If false, they are trained too: all their weights, or adapters on those of their layers that target_modules selects.',
+    ).default(true),
     use_ref: flag('Load a reference policy; required for the KL loss.'),
     use_kl_loss: flag('Add the KL divergence from the reference policy to the loss.'),
     kl_loss_coef: weight('Weight of the KL loss.'),

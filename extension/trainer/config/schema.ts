@@ -480,6 +480,11 @@ export const runConfigSchema = z
         alpha: z.number().positive().describe('Scale of the adapters.'),
         dropout: z.number().min(0).lt(1).describe("Dropout on the adapters' inputs during training."),
         target_modules: z.union([z.string(), z.array(z.string())]).describe('Linear layers with adapters.'),
+        exclude_modules: z
+          .union([z.string(), z.array(z.string())])
+          .nullable()
+          .describe('Linear layers among target_modules without adapters; null for none.')
+          .default(null),
       })
       .describe('Low-rank adapters.'),
     actor_rollout_ref: actorRolloutRef,

@@ -16,7 +16,7 @@ import { elements, parameterSpecs } from '../../models/decoder/decoder-config';
 import type { DecoderConfig } from '../../models/decoder/decoder-config';
 import type { PlanInput } from '../../models/memory/plan-input';
 import type { Bounds } from '../../models/memory/memory-overrides';
-import { openDecoder, readDecoderConfig } from '../../models/weights/model-folder';
+import { openDecoder, readDecoderConfig, readEncoderConfig } from '../../models/weights/model-folder';
 import { readAdapter } from '../../models/adapters/peft-adapter';
 import { passBudget } from '../run/pass-budget';
 import { plannedPictures } from './planned-pictures';
@@ -38,7 +38,7 @@ function isCheckpointed({ actor_rollout_ref: { model } }: RunConfig, parameters:
  */
 function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['lora'] {
   const { lora_rank: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: targets } = model;
-  return rank > 0 ? { rank, alpha, dropout, targets } : null;
+  return rank > 0 ? { rank, alpha, dropout, targets, exclude: model.exclude_modules } : null;
 }
 
 /** Returns which weights to load: the model, a full checkpoint of the model, or the base model with adapters. */
@@ -47,28 +47,33 @@ export function weightsLoaded(
   modelFolder: string,
   workspace: string,
   checkpoint: string | undefined,
-): Pick<LoadOptions, 'modelFolder' | 'adapterFolder' | 'lora'> {
-  const { model } = config.actor_rollout_ref;
+): Pick<LoadOptions, 'modelFolder' | 'adapterFolder' | 'lora' | 'trainsEncoder' | 'encoderFolder'> {
+  const { model, actor } = config.actor_rollout_ref;
+  const encoder = { trainsEncoder: !actor.freeze_vision_tower, encoderFolder: modelFolder };
   const first = model.lora_adapter_path === null ? null : resolve(workspace, model.lora_adapter_path);
   if (model.lora_rank === 0 && first === null)
-    return { modelFolder: checkpoint ?? modelFolder, adapterFolder: null, lora: null };
-  return { modelFolder, adapterFolder: checkpoint ?? first, lora: newAdapters(config) };
+    return { modelFolder: checkpoint ?? modelFolder, adapterFolder: null, lora: null, ...encoder };
+  return { modelFolder, adapterFolder: checkpoint ?? first, lora: newAdapters(config), ...encoder };
 }
 
 export function usesReference({ actor_rollout_ref: { actor }, algorithm, trainer }: RunConfig): boolean {
   return !trainer.val_only && actor.use_ref && (actor.use_kl_loss || algorithm.use_kl_in_reward);
 }
 
+/** Whether pictures are shown to the critic by the encoder of the model's folder, because the policy's is trained. */
+const readsEncoder = (config: RunConfig): boolean =>
+  usesCritic(config) && !config.actor_rollout_ref.actor.freeze_vision_tower;
+
 /** Whether a teacher scores the sampled tokens (workbench.distillation). */
 export const usesTeacher = ({ trainer, workbench }: RunConfig): boolean =>
   !trainer.val_only && workbench.distillation !== null;
 
 /**
- * Whether any weights are read from the model's folder: as the complete model, as the base of adapters, or as the
- * reference policy.
+ * Whether any weights are read from the model's folder: as the complete model, as the base of adapters, as the
+ * reference policy, or as the critic's vision encoder.
  */
 export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFolder'>, modelFolder: string): boolean =>
-  loaded.modelFolder === modelFolder || usesReference(config);
+  loaded.modelFolder === modelFolder || usesReference(config) || readsEncoder(config);
 
 /** Whether the rollout filter ranks groups by entropy. */
 export const filtersByEntropy = ({
@@ -132,11 +137,17 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const given =
     model.lora_adapter_path === null
       ? null
-      : await readAdapter(resolve(workspace, model.lora_adapter_path), { config: decoder, folder: modelFolder });
+      : await readAdapter(resolve(workspace, model.lora_adapter_path), {
+          config: decoder,
+          folder: modelFolder,
+          encoder: readEncoderConfig(modelFolder),
+        });
+  const trainsEncoder = given ? given.adaptsEncoder : !actor.freeze_vision_tower;
   return {
     decoder,
     stored,
     lora: given?.lora ?? newAdapters(config),
+    ...(trainsEncoder && { trainedEncoder: readEncoderConfig(modelFolder) }),
     rolloutQuantization: config.workbench.rollout_quantization,
     baseQuantization: config.workbench.base_quantization,
     moments: { actor: actor.optim.moments, critic: config.critic.optim.moments },

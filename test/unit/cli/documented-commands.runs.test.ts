@@ -97,6 +97,8 @@ const unrunnable: Record<string, string> = {
   'eval --config-name evaluate_api_llm model_config.model_name=gpt-4o': 'needs a key and the network',
   'train --config-name quickstart-sokoban model_path=HuggingFaceTB/SmolVLM-256M-Instruct es_manager.train.env_configs.tags=[VisualSimpleSokoban] es_manager.val.env_configs.tags=[VisualSimpleSokoban] lora.rank=16 actor_rollout_ref.rollout.max_model_len=4096':
     'needs weights from the hub',
+  'train --config-name quickstart-sokoban model_path=HuggingFaceTB/SmolVLM-256M-Instruct es_manager.train.env_configs.tags=[VisualSimpleSokoban] es_manager.val.env_configs.tags=[VisualSimpleSokoban] lora.rank=16 actor_rollout_ref.rollout.max_model_len=4096 actor_rollout_ref.actor.freeze_vision_tower=false':
+    'needs weights from the hub',
 };
 
 const finishes = async (words: readonly string[], code = [0]) => {
