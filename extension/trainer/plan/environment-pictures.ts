@@ -38,15 +38,15 @@ const sizes: Readonly<Record<string, (values: Values) => PictureSize>> = {
 /**
  * Returns the size of the pictures of a tag's states; null if the states are texts. Whether an environment outside the
  * product shows pictures is unknown before it is played, so its pictures have an assumed size.
- * @param builtIn the env_types of the built-in environments
+ * @param isBuiltIn whether an env_type is that of a built-in environment
  */
 export function pictureSizeOf(
   { env_type, env_config }: { env_type: string; env_config?: Values | null },
-  builtIn: Readonly<Record<string, unknown>>,
+  isBuiltIn: (env_type: string) => boolean,
 ): { size: PictureSize; isAssumed: boolean } | null {
   const values = env_config ?? {};
   if (Object.hasOwn(sizes, env_type))
     return values.render_mode === 'rgb_array' ? { size: sizes[env_type](values), isAssumed: false } : null;
-  if (Object.hasOwn(builtIn, env_type) && env_type !== 'remote') return null;
+  if (env_type !== 'remote' && isBuiltIn(env_type)) return null;
   return { size: assumed, isAssumed: true };
 }

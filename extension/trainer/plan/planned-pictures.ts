@@ -52,11 +52,13 @@ type Pictured = Pick<
 >;
 
 /** Returns the tags of a configuration whose states are pictures, or may be. */
-function pictureTags({ custom_envs, es_manager: { train, val }, trainer }: Pictured) {
-  const builtIn = builtInFiles(installation.environments);
+function pictureTags(
+  { custom_envs, es_manager: { train, val }, trainer }: Pictured,
+  isBuiltIn: (env_type: string) => boolean,
+) {
   const tags = [...(trainer.val_only ? [] : train.env_configs.tags), ...val.env_configs.tags];
   return [...new Set(tags)].flatMap(tag => {
-    const found = custom_envs[tag] && pictureSizeOf(custom_envs[tag], builtIn);
+    const found = custom_envs[tag] && pictureSizeOf(custom_envs[tag], isBuiltIn);
     return found ? [{ tag, ...found }] : [];
   });
 }
@@ -69,7 +71,8 @@ function griddedTags(config: Pictured, folder: string): { tags: GriddedTag[]; en
   const { encoder } = parseVisionConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
   const options = withPixels(readProcessorOptions(folder, encoder), pixelLimits(config));
   const { max_model_len, response_length } = config.actor_rollout_ref.rollout;
-  const tags = pictureTags(config).map(({ tag, size, isAssumed }): GriddedTag => {
+  const builtIn = builtInFiles(installation.environments);
+  const tags = pictureTags(config, type => Object.hasOwn(builtIn, type)).map(({ tag, size, isAssumed }): GriddedTag => {
     const grids = pictureGrids(size, encoder, options);
     const tokens = gridTokens(grids, encoder);
     const fitting = Math.max(0, Math.floor((max_model_len - response_length) / tokens));
@@ -119,7 +122,10 @@ export const shownPictures = (config: Pictured, folder: string): TagPictures[] =
  * @throws UserError if a tag's states are pictures and the model reads text only
  */
 export function pictureNotes(config: Pictured, folder: string): string[] {
-  const refused = readsPictures(folder) ? undefined : pictureTags(config).find(({ isAssumed }) => !isAssumed);
+  // Whether other environments show pictures is unknown.
+  const refused = readsPictures(folder)
+    ? undefined
+    : pictureTags(config, () => true).find(({ isAssumed }) => !isAssumed);
   if (refused)
     throw new UserError(
       `config: custom_envs.${refused.tag} returns images, which the model cannot read: use a vision-language model, or set custom_envs.${refused.tag}.env_config.render_mode=text`,

@@ -86,6 +86,10 @@ describe('the notes of a plan', () => {
     );
     const text = configOf('custom_envs.VisualSimpleSokoban.env_config.render_mode=text');
     expect(pictureNotes(text, 'media/models/ragen-tiny')).toEqual([]);
+    for (const unknown of ['./mine.ts', 'remote'])
+      expect(
+        pictureNotes(configOf(`custom_envs.VisualSimpleSokoban.env_type=${unknown}`), 'media/models/ragen-tiny'),
+      ).toEqual([]);
   });
 });
 
