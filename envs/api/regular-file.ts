@@ -20,14 +20,15 @@ export function openRegularFile(path: string): number {
 }
 
 /**
- * Returns the text of a regular file of at most 512 MiB.
+ * Returns the text of a regular file.
+ * @param most maximum bytes of the file; by default about 512 MiB
  * @throws the errors of `openRegularFile`, or an Error if the file is larger
  */
-export function readRegularText(path: string): string {
+export function readRegularText(path: string, most = mostBytes): string {
   const descriptor = openRegularFile(path);
   try {
     const { size } = fstatSync(descriptor);
-    if (size > mostBytes) throw new Error(`the file has ${size} bytes, more than the maximum of ${mostBytes}`);
+    if (size > most) throw new Error(`the file has ${size} bytes, more than the maximum of ${most}`);
     return readFileSync(descriptor, 'utf8');
   } finally {
     closeSync(descriptor);

@@ -1,7 +1,7 @@
 // The reward of an episode: from the program's exit code, from a file that the program writes, or from a scorer, which is
 // another program that runs when the program has ended. A file or a scorer's last line is a number, or a JSON object
 // with `reward` and, if the program decides it itself, `success`.
-import { readFileSync } from 'node:fs';
+import { readRegularText } from '../api/regular-file';
 import { formatExit, Program, type ProgramExit, type ProgramOptions } from './process';
 
 export interface Earned {
@@ -39,17 +39,21 @@ export function parseReward(text: string, where: string): Earned {
 
 /**
  * Reads the reward that a program has written. A program that failed and wrote nothing has the reward 0.
- * @throws Error if the file is missing although the program succeeded, or if the file contains no reward
+ * @throws Error if the file is missing although the program succeeded, is no regular file, is too large, or contains no
+ * reward
  */
 export function fileReward(file: string, exit: ProgramExit): Earned {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
-  } catch {
+    text = readRegularText(file, maxRewardBytes);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      throw new Error(
+        `RAGEN_REWARD_FILE cannot be read (${(error as Error).message}): write a number, or a JSON object with the number reward`,
+      );
     if (exit.code !== 0) return { reward: 0, success: false };
     throw new Error('RAGEN_REWARD_FILE was not written: write the reward to this file');
   }
-  if (text.length > maxRewardBytes) throw new Error(`The reward file is longer than ${maxRewardBytes} bytes`);
   return parseReward(text, 'The content of the reward file');
 }
 

@@ -1,8 +1,8 @@
 // Reads the scalars of TensorBoard event files while they grow. A file is a sequence of TFRecords: length (8 bytes),
 // masked CRC-32C of the length, payload, masked CRC-32C of the payload. A payload is an Event
 // (tensorflow/core/util/event.proto). Scalars are stored as simple_value, or by newer writers as a tensor. Several files
-// of a folder belong together: each restart begins one. Records of more than 16 MiB and other kinds of data are skipped;
-// a record whose length has a wrong checksum ends the file.
+// of a folder belong together: each restart begins one. Kinds of data other than scalars are skipped; a record of more than
+// 16 MiB, or one whose length has a wrong checksum, ends the file.
 import { dirname } from 'node:path';
 import { Reader } from 'protobufjs/minimal';
 import { maskedCrc } from '../common/crc32c';

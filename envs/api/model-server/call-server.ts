@@ -34,6 +34,8 @@ export interface WaitingCall {
 export class CallLine {
   private readonly waiting: WaitingCall[] = [];
   private readonly open = new Set<ServerResponse>();
+  /** Number of requests whose bodies are being read. */
+  private arriving = 0;
   private receive: ((call: WaitingCall) => void) | undefined;
   /** Number of calls so far; part of the ids of replies. */
   private count = 0;
@@ -71,11 +73,29 @@ export class CallLine {
     for (const response of this.open) response.destroy();
   }
 
+  /**
+   * Reads a request's body. Bodies that are being read count as waiting calls, so that a program that floods the server
+   * cannot fill its memory.
+   */
+  async read(request: IncomingMessage): Promise<unknown> {
+    this.requireRoom();
+    this.arriving++;
+    try {
+      return await jsonOf(request);
+    } finally {
+      this.arriving--;
+    }
+  }
+
+  private requireRoom(): void {
+    if (this.waiting.length + this.arriving >= mostWaiting)
+      throw new RequestError(429, `${mostWaiting} calls of this program wait already: send fewer calls at a time`);
+  }
+
   /** Adds a request to the line. */
   add({ call, respond }: WireRequest, response: ServerResponse, protocol: Protocol): void {
     if (this.isClosed) throw new RequestError(410, 'the episode is over: send no further calls');
-    if (this.waiting.length >= mostWaiting)
-      throw new RequestError(429, `${mostWaiting} calls of this program wait already: send fewer calls at a time`);
+    this.requireRoom();
     const id = `${this.secret.slice(0, 8)}-${++this.count}`;
     this.open.add(response);
     response.once('close', () => this.open.delete(response));
@@ -148,8 +168,9 @@ export class CallServer {
       if (!found) throw new RequestError(404, `there is no ${method}: use ${routes}`);
       protocol = found;
       if (request.method !== 'POST') throw new RequestError(405, `${route} takes POST, not ${request.method}`);
-      line.add(protocol.parse(await jsonOf(request)), response, protocol);
+      line.add(protocol.parse(await line.read(request)), response, protocol);
     } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ECONNRESET') return; // the program closed the connection
       const known = error instanceof RequestError;
       if (!known) process.stderr.write(`call server: ${String(error)}\n`);
       request.resume(); // discards the rest of a refused body

@@ -3,7 +3,7 @@ import { gameOf, readBoard, type Game } from '../../common/board';
 import { counted, formatNumber, formatSigned } from '../../common/numbers';
 import { callLine } from '../tool-call';
 import { actionOutcomes } from '../action-outcomes';
-import type { Episode, EpisodeTurn } from '../episode';
+import { successLabel, type Episode, type EpisodeTurn } from '../episode';
 import type { ReportEpisode, ReportState, ReportTurn } from './report-blocks';
 import type { ChosenEpisode } from './reported-run';
 
@@ -50,7 +50,7 @@ function summaryOf({ tag, seed, step, mode, score, success, turns }: Episode, ch
   return [
     `${mode === 'val' ? 'validation' : 'training'} at step ${step}`,
     `environment ${tag}, seed ${seed}`,
-    success ? 'success' : 'no success',
+    successLabel(success),
     `score ${formatNumber(score)}`,
     counted(turns.length, 'turn'),
     ...changed,

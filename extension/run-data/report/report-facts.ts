@@ -29,10 +29,14 @@ export const withoutFolders = (path: string): string =>
 const nameOf = ({ path, revision }: Manifest['model']): string =>
   `${withoutFolders(path)}${revision === undefined ? '' : ` @ ${revision}`}`;
 
-/** Returns what a run is: state, steps, validation, cost, model, seeds and identity. */
+/**
+ * Returns what a run is: state, steps, validation, cost, trainer, model, seeds and identity. Facts that another trainer did
+ * not store are left out.
+ */
 export function runFacts({ run, series }: DrawnRun): ReportBlock {
   const { manifest, status, events, checkpoints, live } = run;
-  const { model, teacher, seeds } = manifest;
+  const { model, teacher, trainer } = manifest;
+  const seeds = Object.entries(manifest.seeds).map(([name, seed]) => `${name} ${seed}`);
   const ending = status && endingOf({ manifest, status, events, checkpoints, table: series });
   const formats = { percent: formatPercent, duration: formatDuration, short: formatNumber };
   const progress = status && progressOf(status);
@@ -42,17 +46,13 @@ export function runFacts({ run, series }: DrawnRun): ReportBlock {
     facts: [
       ['State', progress ? `${state}, ${progress.unit} ${progress.done} of ${progress.of}` : state],
       ...(ending ? endingFacts(ending, formats) : []),
+      ...(trainer ? ([['Trainer', [trainer.name, trainer.version].filter(Boolean).join(' ')]] as const) : []),
       ['Configuration', manifest.config_name || 'unnamed'],
-      ['Model', nameOf(model)],
-      ['Parameters', model.parameters.toLocaleString('en-US')],
-      ['Model SHA-256', model.sha256],
+      ...(model.path === '' ? [] : ([['Model', nameOf(model)]] as const)),
+      ...(model.parameters === 0 ? [] : ([['Parameters', model.parameters.toLocaleString('en-US')]] as const)),
+      ...(model.sha256 === '' ? [] : ([['Model SHA-256', model.sha256]] as const)),
       ...(teacher ? ([['Teacher', nameOf(teacher)]] as const) : []),
-      [
-        'Seeds',
-        Object.entries(seeds)
-          .map(([name, seed]) => `${name} ${seed}`)
-          .join(', '),
-      ],
+      ...(seeds.length === 0 ? [] : ([['Seeds', seeds.join(', ')]] as const)),
       ['Created', manifest.created],
       ['Run', manifest.id],
       ['Configuration SHA-256', manifest.config_hash],
@@ -104,11 +104,13 @@ export function differenceBlocks(groups: readonly ComparedGroup[], keys: readonl
   return tables;
 }
 
-/** Returns the overrides of a single run. */
+/** Returns the overrides of a single run; the configurations of other trainers are not stored as overrides. */
 export const overrideBlocks = ({ manifest }: ReportedRun): ReportBlock[] =>
-  manifest.overrides.length === 0
-    ? [{ kind: 'paragraph', text: `${manifest.config_name || 'The configuration'} without overrides.` }]
-    : [{ kind: 'list', items: manifest.overrides }];
+  manifest.trainer
+    ? [{ kind: 'paragraph', text: `The configuration of ${manifest.trainer.name} is in the run folder's manifest.` }]
+    : manifest.overrides.length === 0
+      ? [{ kind: 'paragraph', text: `${manifest.config_name || 'The configuration'} without overrides.` }]
+      : [{ kind: 'list', items: manifest.overrides }];
 
 /** Returns the table of environments: tag, name, source and version, with the versions that edits brought. */
 export function environmentTable(runs: readonly DrawnRun[]): ReportTable {

@@ -1,5 +1,6 @@
 // The row of episodes that are worth reading first: best, worst and most changed. A click opens the episode.
 import { html, nothing, type TemplateResult } from 'lit';
+import { successLabel } from '../../../extension/run-data/episode';
 import type { PickedEpisode } from '../../../extension/run-data/picked-episodes';
 import { formatNumber } from '../../shared/format';
 
@@ -31,5 +32,5 @@ function hint({ kind, episode, change }: PickedEpisode): string {
     ? `Mean score of the prompt with seed ${seed} in the validations of step ${change.firstStep} and step ${episode.step}`
     : `${kind === 'best' ? 'Highest' : 'Lowest'} score of an episode; of equal scores, the newest`;
   const turned = `${turns} ${turns === 1 ? 'turn' : 'turns'}`;
-  return `${what}\n${id} · ${tag} · ${turned} · ${success ? 'success' : 'no success'}\nClick to read and play the episode`;
+  return `${what}\n${id} · ${tag} · ${turned} · ${successLabel(success)}\nClick to read and play the episode`;
 }

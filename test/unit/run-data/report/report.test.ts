@@ -100,6 +100,34 @@ describe('the report of one run', () => {
   });
 });
 
+describe('the report of a run of another trainer', () => {
+  const [chosen] = lake.episodes;
+  const attached: ReportedRun = {
+    ...lake,
+    manifest: {
+      ...lake.manifest,
+      trainer: { name: 'verl', version: '0.9.1', adapter: 'verl', source: '/home/somebody/outputs' },
+      model: { path: '', sha256: '', parameters: 0 },
+      seeds: {},
+      overrides: [],
+    },
+    episodes: [{ ...chosen, episode: { ...chosen.episode, success: null } }],
+  };
+  const text = parsed(htmlOf([attached])).body.textContent;
+
+  it('names the trainer and leaves out what it did not store', () => {
+    expect(text).toContain('verl 0.9.1');
+    expect(text).toContain("The configuration of verl is in the run folder's manifest.");
+    for (const absent of ['Model SHA-256', 'Parameters', 'without overrides', '/home/somebody'])
+      expect(text).not.toContain(absent);
+  });
+
+  it('says that a success is unknown', () => {
+    expect(text).toContain('success unknown');
+    expect(text).not.toContain('no success');
+  });
+});
+
 describe('the report of several runs', () => {
   it('compares results and configurations, and draws a line per configuration', () => {
     const page = parsed(htmlOf([collapsing, lake]));

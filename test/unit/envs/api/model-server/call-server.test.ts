@@ -122,3 +122,25 @@ test('bodies and waiting calls are bounded', async () => {
   crowded.close();
   await Promise.allSettled(sent);
 });
+
+test('bodies that are still arriving count as waiting calls', async () => {
+  const slow = server.open();
+  const { port, pathname } = new URL(`${slow.url}/chat/completions`);
+  const half = Array.from({ length: mostWaiting }, () => {
+    const sending = request({
+      host: '127.0.0.1',
+      port,
+      path: pathname,
+      method: 'POST',
+      headers: { 'content-length': 100 },
+    });
+    sending.on('error', () => undefined); // the server closes them at the end
+    sending.write('{');
+    return sending;
+  });
+  await expect
+    .poll(async () => (await post(slow.url, asking('one more'), { connection: 'close' })).status, { timeout: 30_000 })
+    .toBe(429);
+  for (const sending of half) sending.destroy();
+  slow.close();
+});
