@@ -112,6 +112,8 @@ export interface ForeignRun {
    * true if a part of the files has not been looked at yet; the next call continues.
    */
   rollouts(): Promise<{ units: RolloutUnit[]; more?: boolean }>;
+  /** Looks for sources in files that the listing had not before; absent in what an adapter returns (growing-run.ts). */
+  refresh?(): Promise<void>;
   /** Whether the trainer has marked the run as ended; absent if it never does. */
   ended?(): Promise<boolean>;
 }

@@ -84,7 +84,10 @@ export async function followRun(
     for (let isFirst = true; !signal.aborted && !lost.aborted; isFirst = false) {
       const began = performance.now();
       isComplete = false;
-      if (!isFirst) await source.refresh();
+      if (!isFirst) {
+        await source.refresh();
+        await run.refresh?.();
+      }
       const walkMs = performance.now() - began;
       const grown = await attached.updateMetrics(stopped);
       ended = (await run.ended?.()) ?? hasAllSteps(attached, run);

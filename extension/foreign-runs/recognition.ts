@@ -13,6 +13,7 @@ import { trl } from './adapters/trl';
 import { vagen } from './adapters/vagen';
 import { verifiers } from './adapters/verifiers';
 import { verl } from './adapters/verl';
+import { growingRun } from './growing-run';
 import { proposedMapping } from './mapping-guess';
 import type { SourceFolder } from './source-folder';
 
@@ -47,7 +48,7 @@ export async function recognise(source: SourceFolder, id?: string, mapping: Mapp
   if (asked.length === 0) throw new UserError(`there is no trainer ${id}: use one of ${names}`);
   for (const adapter of asked) {
     const run = await adapter.find(source, mapping);
-    if (run) return { adapter, run };
+    if (run) return { adapter, run: growingRun(source, adapter, mapping, run) };
   }
   const proposal = id === undefined || id === jsonLines.id ? await proposedMapping(source) : undefined;
   if (proposal && mapping.fields !== undefined)

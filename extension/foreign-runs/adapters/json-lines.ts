@@ -30,7 +30,7 @@ export const jsonLines: Adapter = {
       else if (fields.rowOf(record)) metrics.push(name);
     }
     if (metrics.length + rollouts.length === 0) return null;
-    const ranges = new Map(rollouts.map(name => [name, rangesOf(source, name, fields)]));
+    const ranges = new Map(rollouts.map(name => [name, rangesIn(source, name, fields)]));
     return {
       trainer: { name: 'JSON lines' },
       name: stem(source.path),
@@ -145,8 +145,18 @@ function withInner(record: Record<string, unknown>, but: readonly string[]): Rec
   return values;
 }
 
-const rangesOf = (source: SourceFolder, name: string, fields: Fields): StepRanges =>
-  new StepRanges(source, name, record => (fields.isRollout(record) ? fields.stepOf(record, name) : undefined));
+/** The ranges of each source's files, so that a file is not read again when the adapter looks for further files. */
+const known = new WeakMap<SourceFolder, Map<string, StepRanges>>();
+
+function rangesIn(source: SourceFolder, name: string, fields: Fields): StepRanges {
+  const ofSource = known.get(source) ?? new Map<string, StepRanges>();
+  known.set(source, ofSource);
+  const ranges =
+    ofSource.get(name) ??
+    new StepRanges(source, name, record => (fields.isRollout(record) ? fields.stepOf(record, name) : undefined));
+  ofSource.set(name, ranges);
+  return ranges;
+}
 
 /** The rollouts of a step in all files form one unit. */
 function unitsOf(ranges: ReadonlyMap<string, StepRanges>, fields: Fields): RolloutUnit[] {

@@ -116,7 +116,7 @@ scenario('the tree names the trainer and offers only what applies; following is 
   await editor.takeFromMenu(item, 'Follow Files', follows);
 });
 
-scenario('a run of verl and other attached runs are compared on one chart', async () => {
+scenario('a run of TRL opens beside the run of verl, and the run table lists both', async () => {
   await editor.command('RAGEN: Open Run of Another Trainer');
   await editor.choose('Type a path');
   await editor.answer(join(root, 'test/golden/foreign-runs/trl/trl-1.16'));

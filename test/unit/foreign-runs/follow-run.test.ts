@@ -14,7 +14,9 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { MetricSource, RolloutUnit } from '../../../extension/foreign-runs/adapter';
 import { AttachedRun } from '../../../extension/foreign-runs/attached-run';
+import { UserError } from '../../../extension/common/user-error';
 import { followRun } from '../../../extension/foreign-runs/follow-run';
+import { growingRun } from '../../../extension/foreign-runs/growing-run';
 import { recognise } from '../../../extension/foreign-runs/recognition';
 import { SourceFolder } from '../../../extension/foreign-runs/source-folder';
 import { isIndexLine } from '../../../extension/run-data/episode-index-line';
@@ -99,6 +101,76 @@ async function followsGrowth(isMounted: boolean): Promise<void> {
   expect(index.map(line => JSON.parse(line) as unknown).every(isIndexLine)).toBe(true);
   mount?.unmount();
 }
+
+it('sources that appear later are read: a log, a folder of validations', async () => {
+  const { folder, metrics, dump } = foreign();
+  dump(1, [rollout('a', 1)]);
+  const source = await SourceFolder.open(folder);
+  const { adapter, run } = await recognise(source);
+  expect(run.metrics).toEqual([]);
+  const made = await AttachedRun.create(workspace(), source, run, { adapter: adapter.id });
+  const attached = AttachedRun.open(made, source, run, 1e9);
+  const look = async () => {
+    await source.refresh();
+    await run.refresh!();
+    await attached.updateMetrics();
+    return (await run.rollouts()).units.map(({ mode, step }) => `${mode} ${step}`);
+  };
+  expect(await look()).toEqual(['train 1']);
+  mkdirSync(join(folder, 'validation'));
+  writeFileSync(join(folder, 'validation', '0.jsonl'), rollout('v', 1));
+  writeFileSync(metrics, row(1, 0.1) + row(2, 0.2));
+  expect(await look()).toEqual(['train 1', 'val 0']);
+  expect(contentsOf(made).metrics.map(({ step }) => step)).toEqual([1, 2]);
+
+  // A log that is known is read on from where it was read to, also when the adapter has looked again.
+  writeFileSync(join(folder, 'validation', '5.jsonl'), rollout('w', 1));
+  appendFileSync(metrics, row(3, 0.3));
+  expect(await look()).toEqual(['train 1', 'val 0', 'val 5']);
+  expect(run.metrics).toHaveLength(1);
+  expect(contentsOf(made).metrics.map(({ step }) => step)).toEqual([1, 2, 3]);
+  await attached.close();
+});
+
+it('a folder in which an adapter then finds several runs, or none, is followed as before', async () => {
+  const { folder, dump } = foreign();
+  dump(1, [rollout('a', 1)]);
+  const source = await SourceFolder.open(folder);
+  const { adapter, run } = await recognise(source);
+  const answers = [() => Promise.reject(new UserError('several runs')), () => Promise.resolve(null)];
+  const growing = growingRun(source, { id: adapter.id, find: () => answers.shift()!() }, {}, run);
+  for (const step of [2, 3]) {
+    dump(step, [rollout('b', 1)]);
+    await source.refresh();
+    await growing.refresh!();
+    expect((await growing.rollouts()).units.map(unit => unit.step)).toContain(step);
+  }
+  expect(answers).toEqual([]);
+});
+
+it('a script that writes a file per step is followed, without reading earlier files again', async () => {
+  const folder = join(workspace(), 'script');
+  mkdirSync(folder);
+  const write = (step: number): void =>
+    writeFileSync(
+      join(folder, `rollouts-${step}.jsonl`),
+      `${JSON.stringify({ step, prompt: 'a', completion: 'b', reward: step })}\n`,
+    );
+  write(1);
+  const source = await SourceFolder.open(folder);
+  const { adapter, run } = await recognise(source);
+  expect(adapter.id).toBe('json-lines');
+  const keys = async () => {
+    await source.refresh();
+    await run.refresh!();
+    return (await run.rollouts()).units.map(({ step, key }) => [step, key]);
+  };
+  const [first] = await keys();
+  write(2);
+  const both = await keys();
+  expect(both.map(([step]) => step)).toEqual([1, 2]);
+  expect(both[0]).toEqual(first);
+});
 
 it('rows that a trainer repeats replace the later rows, also if its file was empty in between', async () => {
   const { folder, metrics } = foreign();
