@@ -87,6 +87,21 @@ test('a run uses the plug-ins', async () => {
   expect(metrics.some(line => Number(line['rollout/filter_kept_ratio']) < 1)).toBe(true);
 }, 300_000);
 
+test('a run uses the context memory', async () => {
+  const short = [...stepOverrides(1), 'trainer.test_freq=-1', ...groupOverrides('val', [1]), 'workbench.threads=2'];
+  const memory = ['agent_proxy.context_window_mode=single_turn', 'workbench.plugins.memory=plugins/moves_so_far.ts'];
+  const args = ['train', '--config-name', 'island', ...short, ...memory];
+  const { answer, code, stderr } = await document<{ folder: string }>(folder, args);
+  expect(code, stderr).toBe(0);
+  const later = readRun(answer.folder).episodes.filter(({ turns }) => turns.length > 1);
+  expect(later.length).toBeGreaterThan(0);
+  for (const { turns, messages } of later) {
+    const moves = turns[0].executed.map(String).join(', ');
+    const second = messages.filter(({ role }) => role === 'user')[1].content;
+    expect(second.startsWith(moves === '' ? '\nTurn 2:' : `Moves so far: ${moves}.\n`), second).toBe(true);
+  }
+}, 300_000);
+
 test('the sweep runs its points and compares them', async () => {
   const args = ['sweep', 'island-rates', '--jobs', '2'];
   const short = [

@@ -574,6 +574,30 @@ describe('the arrangement of charts', () => {
     ]);
   });
 
+  it('draws reward components, and the agreement of two judges, for training and validation', () => {
+    const keys = ['train', 'val-env'].flatMap(side => [
+      `${side}/A/components/politeness`,
+      `${side}/A/judges/quality/agreement`,
+    ]);
+    const charts = chartsOf(keys, 'environments')!;
+    for (const key of keys) {
+      const chart = charts.find(({ lines }) => lines.some(line => line.key === key));
+      expect(chart?.title.toLowerCase()).toContain(key.endsWith('agreement') ? 'two judges: quality' : 'politeness');
+    }
+  });
+
+  it('draws how the tags of a curriculum move between the pools', () => {
+    const keys = ['A', 'B'].flatMap(tag => ['groups', 'pool', 'success'].map(what => `curriculum/${tag}/${what}`));
+    const pools = ['hard', 'normal', 'easy'].map(pool => `curriculum/${pool}`);
+    const charts = chartsOf([...keys, ...pools], 'curriculum')!;
+    expect(charts.map(({ title, lines }) => [title, lines.map(({ key }) => key)])).toEqual([
+      ['Groups by tag', ['curriculum/A/groups', 'curriculum/B/groups']],
+      ['Difficulty pool by tag (0 hard, 1 normal, 2 easy)', ['curriculum/A/pool', 'curriculum/B/pool']],
+      ['Success by tag, moving average', ['curriculum/A/success', 'curriculum/B/success']],
+      ['Tags by pool', pools],
+    ]);
+  });
+
   it('names the tags if there are several, with one line per tag in each chart, and can show one tag only', () => {
     const keys = [
       'train/A/success',

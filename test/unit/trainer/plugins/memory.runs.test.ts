@@ -3,6 +3,8 @@
 import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { installation } from '../../../../extension/node/installation';
+import { train } from '../../../../extension/trainer/loop/train';
+import { openHere, wordsRun } from '../../../support/opened-run';
 import { results } from '../../../support/terminal';
 import { trainHere } from '../../../support/train-here';
 import { makeWorkspace, type Workspace } from '../../../support/workspace';
@@ -63,11 +65,22 @@ test('the text of the memory precedes each turn but the first', async () => {
   expect(later).toBeGreaterThan(4);
 }, 120_000);
 
-test('a run with a memory is the same again, and resumes', async () => {
+test('a resumed run with a memory equals an uninterrupted one', async () => {
   const memory = [write(told), ...windowed(-1)];
-  const first = await trainHere(workspace, memory, 2);
-  const second = await trainHere(workspace, memory, 2);
-  expect(results(second.folder)).toEqual(results(first.folder));
+  const complete = await trainHere(workspace, memory, 3);
+  const folder = await wordsRun(workspace, memory, 3);
+  const first = await openHere(folder, workspace);
+  const stopped = first.next('checkpoint').then(() => first.run.control.stop());
+  await train(first.run, first.state);
+  await stopped;
+  await first.close();
+  expect(first.state.step).toBeLessThan(3);
+  const second = await openHere(folder, workspace);
+  expect(await train(second.run, second.state)).toBe('finished');
+  await second.close();
+  const { metrics, weights } = results(folder.path);
+  const expected = results(complete.folder);
+  expect({ metrics, weights }).toEqual({ metrics: expected.metrics, weights: expected.weights });
 }, 120_000);
 
 test('a text that does not fit is asked for again with fewer turns', async () => {
