@@ -12,6 +12,7 @@ export interface Earned {
 
 /** Maximum bytes of a reward file. */
 const maxRewardBytes = 65_536;
+const remedy = 'write a number, or a JSON object with the number reward';
 
 /** Returns the reward of an exit code: 1 for 0, otherwise 0. */
 export const exitReward = ({ code }: ProgramExit): Earned => ({ reward: Number(code === 0), success: code === 0 });
@@ -22,7 +23,6 @@ export const exitReward = ({ code }: ProgramExit): Earned => ({ reward: Number(c
  * @throws Error if the text is no reward
  */
 export function parseReward(text: string, where: string): Earned {
-  const remedy = 'write a number, or a JSON object with the number reward';
   let value: unknown;
   try {
     value = JSON.parse(text.trim());
@@ -48,9 +48,7 @@ export function fileReward(file: string, exit: ProgramExit): Earned {
     text = readRegularText(file, maxRewardBytes);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      throw new Error(
-        `RAGEN_REWARD_FILE cannot be read (${(error as Error).message}): write a number, or a JSON object with the number reward`,
-      );
+      throw new Error(`RAGEN_REWARD_FILE cannot be read (${(error as Error).message}): ${remedy}`);
     if (exit.code !== 0) return { reward: 0, success: false };
     throw new Error('RAGEN_REWARD_FILE was not written: write the reward to this file');
   }

@@ -1,13 +1,33 @@
 // Opens a run in the test's own process and records its events, so that a test can change files while it trains.
+import { expect } from 'vitest';
 import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import { makeRun } from '../../extension/cli/run-lifecycle/make-run';
+import { train } from '../../extension/trainer/loop/train';
 import { Journal } from '../../extension/trainer/run/journal';
 import { openRun } from '../../extension/trainer/run/open-run';
 import { RunControl } from '../../extension/trainer/run/run-control';
 import type { RunFolder } from '../../extension/trainer/store/run-folder';
 import { groupOverrides, stepOverrides } from './tiny-overrides';
 import type { Workspace } from './workspace';
+
+/**
+ * Makes a run of the configuration `words`, stops it at its first checkpoint, and resumes it to its end. Returns its folder
+ * and the resumed run, which is closed.
+ */
+export async function resumedHere(workspace: Workspace, overrides: readonly string[], steps: number) {
+  const folder = await wordsRun(workspace, overrides, steps);
+  const first = await openHere(folder, workspace);
+  const stopped = first.next('checkpoint').then(() => first.run.control.stop());
+  await train(first.run, first.state);
+  await stopped;
+  await first.close();
+  expect(first.state.step).toBeLessThan(steps);
+  const second = await openHere(folder, workspace);
+  expect(await train(second.run, second.state)).toBe('finished');
+  await second.close();
+  return { folder, second };
+}
 
 /** Makes a run of the configuration `words` without validation. */
 export async function wordsRun({ folder: workspace }: Workspace, overrides: readonly string[], steps = 2) {

@@ -21,7 +21,7 @@ import { trainBpe } from './bpe';
 import { demonstrate } from './demonstrated-response';
 import { Demonstrator } from './demonstrator';
 import type { DemonstratedTurn, DemonstratorTools } from './demonstrator';
-import { adamOptions, playerOf, solverOf, unlimitedPass, withEnvironments } from './model-maker';
+import { adamOptions, demonstratorTools, playerOf, solverOf, unlimitedPass, withEnvironments } from './model-maker';
 import { writeModelFiles, writeWeights } from './model-maker';
 import type { DemonstratedEnvironments } from './model-maker';
 import { addedTokens, codePointStop, codePointTokenizer, codePoints, transcript } from './plain-chat';
@@ -117,15 +117,10 @@ async function trainOnDemonstrations(environments: DemonstratedEnvironments): Pr
   const generator = new Generator(network, bank, session);
   printLine(`model: ${weights.count} parameters`);
 
-  const stopTokenId = tokenizer.stopTokenIds[0];
-  const tools = {
-    encode: (text: string) => tokenizer.encode(text),
-    decode: (ids: readonly number[]) => tokenizer.decode(ids),
-    stopTokenId,
-  };
+  const tools = demonstratorTools(tokenizer);
   const style = { looking: looking.learn };
   const demonstrator = demonstratorOf(environments, tools, style);
-  const demonstrations = playerOf(environments, demonstrator, tokenizer, [stopTokenId], 4000);
+  const demonstrations = playerOf(environments, demonstrator, tokenizer, [tools.stopTokenId], 4000);
   const sampler: TextGenerator = {
     generate: (rows, sampling) => generator.generate(rows, sampling),
     release: rows => generator.release(rows),

@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { installation } from '../../node/installation';
 import type { OptimizerOptions } from '../../engine/loss-options';
+import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { Weights } from '../../models/weights/weights';
 import { streamSafetensors, writeSafetensors } from '../../models/weights/safetensors-writer';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
@@ -83,6 +84,13 @@ export const solverOf =
       }),
     );
   };
+
+/** Returns what a demonstrator needs of the model's own tokenizer. */
+export const demonstratorTools = (tokenizer: ChatTokenizer): Omit<DemonstratorTools, 'solve'> => ({
+  encode: text => tokenizer.encode(text),
+  decode: ids => tokenizer.decode(ids),
+  stopTokenId: tokenizer.stopTokenIds[0],
+});
 
 /**
  * Returns the agent proxy by which `generator`, a demonstrator or the model, plays the configuration's episodes.

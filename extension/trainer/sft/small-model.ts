@@ -18,7 +18,7 @@ import { trainBpe } from './bpe';
 import { Demonstrator } from './demonstrator';
 import type { DemonstratorTools } from './demonstrator';
 import { fixedTexts } from './fixed-texts';
-import { adamOptions, playerOf, solverOf, tagOfRow, withEnvironments } from './model-maker';
+import { adamOptions, demonstratorTools, playerOf, solverOf, tagOfRow, withEnvironments } from './model-maker';
 import { writeModelFiles, writeWeights } from './model-maker';
 import type { DemonstratedEnvironments, ModelShape } from './model-maker';
 import { addedTokens, codePointStop, codePointTokenizer, codePoints, transcript } from './plain-chat';
@@ -240,15 +240,10 @@ async function trainOnDemonstrations(
   const generator = new Generator(network, bank, session);
   printLine(`model: ${weights.count} parameters`);
 
-  const stopTokenId = tokenizer.stopTokenIds[0];
-  const tools = {
-    encode: (text: string) => tokenizer.encode(text),
-    decode: (ids: readonly number[]) => tokenizer.decode(ids),
-    stopTokenId,
-  };
+  const tools = demonstratorTools(tokenizer);
   const style: { phase: Phase } = { phase: 'learn' };
   const demonstrator = demonstratorOf(environments, tools, style);
-  const demonstrations = playerOf(environments, demonstrator, tokenizer, [stopTokenId], 4000);
+  const demonstrations = playerOf(environments, demonstrator, tokenizer, [tools.stopTokenId], 4000);
   const sampler: TextGenerator = {
     generate: (rows, sampling) => generator.generate(rows, sampling),
     release: rows => generator.release(rows),

@@ -29,7 +29,7 @@ import { demonstrate } from './demonstrated-response';
 import { Demonstrator } from './demonstrator';
 import type { DemonstratedTurn, DemonstratorTools } from './demonstrator';
 import { fixedTexts } from './fixed-texts';
-import { adamOptions, playerOf, solverOf, withEnvironments } from './model-maker';
+import { adamOptions, demonstratorTools, playerOf, solverOf, withEnvironments } from './model-maker';
 import { writeModelFiles, writeWeights } from './model-maker';
 import type { DemonstratedEnvironments, ModelShape, VisionShape } from './model-maker';
 import { addedTokens, codePointStop, codePointTokenizer, codePoints, pictureTokens, transcript } from './plain-chat';
@@ -223,16 +223,11 @@ async function trainOnDemonstrations(
   const pictures = new ShownPictures(visionConfig, processor, eyes);
   printLine(`model: ${weights.count} parameters`);
 
-  const stopTokenId = tokenizer.stopTokenIds[0];
   const style = { looking: looking.learn };
-  const tools = {
-    encode: (text: string) => tokenizer.encode(text),
-    decode: (ids: readonly number[]) => tokenizer.decode(ids),
-    stopTokenId,
-  };
+  const tools = demonstratorTools(tokenizer);
   const { config, loaded } = environments;
   const { demonstrator, pool } = demonstratorOf(environments, tools, style);
-  const demonstrations = playerOf({ config, pool }, demonstrator, tokenizer, [stopTokenId], 4000, pictures);
+  const demonstrations = playerOf({ config, pool }, demonstrator, tokenizer, [tools.stopTokenId], 4000, pictures);
   const sampler: TextGenerator = {
     generate: async (rows, sampling) => {
       const shown = await pictures.ofRows(

@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { isAlive, isZombie, kill, killAll, startDetached, until } from '../../../support/terminal';
 import { makeWorkspace } from '../../../support/workspace';
-import { ProgramPlayer } from './program-player';
+import { askPolicy, ProgramPlayer } from './program-player';
 
 let player: ProgramPlayer;
 beforeAll(async () => {
@@ -61,14 +61,7 @@ if (verb === 'run') {
 }
 `;
 
-const ask = `
-  const ask = async content => {
-    const response = await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
-      method: 'POST',
-      body: JSON.stringify({ messages: [{ role: 'user', content }] }),
-    });
-    return (await response.json()).choices[0].message.content;
-  };
+const ask = `${askPolicy}
   const { appendFileSync, readFileSync, writeFileSync } = require('node:fs');
   const { RAGEN_REWARD_FILE: reward, RAGEN_TASK_FILE: task } = process.env;
 `;

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isAlive, isZombie } from '../../../support/terminal';
-import { ProgramPlayer } from './program-player';
+import { askPolicy, ProgramPlayer } from './program-player';
 
 let player: ProgramPlayer;
 beforeAll(async () => {
@@ -13,14 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => player.close());
 
-const ask = `
-  const ask = async content => {
-    const response = await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
-      method: 'POST',
-      body: JSON.stringify({ messages: [{ role: 'user', content }] }),
-    });
-    return (await response.json()).choices[0].message.content;
-  };
+const ask = `${askPolicy}
   import { spawn } from 'node:child_process';
   import { writeFileSync } from 'node:fs';
   const { RAGEN_REWARD_FILE: file, RAGEN_TASK: task, RAGEN_SEED: seed } = process.env;

@@ -11,6 +11,17 @@ import type { RolloutEpisode } from '../../../../extension/trainer/rollout/rollo
 import { buildEntry } from '../../../support/bundles';
 import { corridorOptions } from '../../trainer/rollout/scripted-rollout';
 
+/** The beginning of a program in JavaScript: `ask` calls the policy with one message and returns the reply. */
+export const askPolicy = `
+  const ask = async content => {
+    const response = await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
+      method: 'POST',
+      body: JSON.stringify({ messages: [{ role: 'user', content }] }),
+    });
+    return (await response.json()).choices[0].message.content;
+  };
+`;
+
 export interface PlayedProgram {
   episode: RolloutEpisode;
   /** Text of ids, with special tokens. */

@@ -7,7 +7,7 @@ import { installation } from '../../../../extension/node/installation';
 import { placeEvents } from '../../../../extension/run-data/event-marks';
 import { train } from '../../../../extension/trainer/loop/train';
 import { HeldEpisodes } from '../../../support/held-episodes';
-import { openHere, wordsRun } from '../../../support/opened-run';
+import { openHere, resumedHere, wordsRun } from '../../../support/opened-run';
 import { document, readRun, results } from '../../../support/terminal';
 import { groupOverrides, stepOverrides } from '../../../support/tiny-overrides';
 import { trainHere } from '../../../support/train-here';
@@ -107,16 +107,7 @@ test('an estimate per turn and one per token are spread like those of the built-
 test('a resumed run computes what an uninterrupted one computes', async () => {
   workspace.write(path, grpo);
   const complete = await trainHere(workspace, ownEstimator, 3);
-  const folder = await wordsRun(workspace, ownEstimator, 3);
-  const first = await openHere(folder, workspace);
-  const stopped = first.next('checkpoint').then(() => first.run.control.stop());
-  await train(first.run, first.state);
-  await stopped;
-  await first.close();
-  expect(first.state.step).toBeLessThan(3);
-  const second = await openHere(folder, workspace);
-  expect(await train(second.run, second.state)).toBe('finished');
-  await second.close();
+  const { folder, second } = await resumedHere(workspace, ownEstimator, 3);
   const { metrics, weights } = results(folder.path);
   expect({ metrics, weights }).toEqual({
     metrics: results(complete.folder).metrics,

@@ -3,8 +3,7 @@
 import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { installation } from '../../../../extension/node/installation';
-import { train } from '../../../../extension/trainer/loop/train';
-import { openHere, wordsRun } from '../../../support/opened-run';
+import { resumedHere } from '../../../support/opened-run';
 import { results } from '../../../support/terminal';
 import { trainHere } from '../../../support/train-here';
 import { makeWorkspace, type Workspace } from '../../../support/workspace';
@@ -68,16 +67,7 @@ test('the text of the memory precedes each turn but the first', async () => {
 test('a resumed run with a memory equals an uninterrupted one', async () => {
   const memory = [write(told), ...windowed(-1)];
   const complete = await trainHere(workspace, memory, 3);
-  const folder = await wordsRun(workspace, memory, 3);
-  const first = await openHere(folder, workspace);
-  const stopped = first.next('checkpoint').then(() => first.run.control.stop());
-  await train(first.run, first.state);
-  await stopped;
-  await first.close();
-  expect(first.state.step).toBeLessThan(3);
-  const second = await openHere(folder, workspace);
-  expect(await train(second.run, second.state)).toBe('finished');
-  await second.close();
+  const { folder } = await resumedHere(workspace, memory, 3);
   const { metrics, weights } = results(folder.path);
   const expected = results(complete.folder);
   expect({ metrics, weights }).toEqual({ metrics: expected.metrics, weights: expected.weights });

@@ -12,13 +12,9 @@ import { planChoice, type ConfigPlanner } from '../../../../extension/vscode/new
 import { ConfigError } from '../../../../extension/vscode/processes/cli-command';
 import type { NewRunChoice } from '../../../../extension/protocol/new-run-page';
 import type { PlanQuestion } from '../../../../extension/protocol/planning';
-
-vi.mock('../../../../extension/node/installation', async () =>
-  (await import('../../../support/test-installation')).testInstallation(),
-);
-const { ConfigError: TrainerConfigError } = await import('../../../../extension/trainer/config/config-error');
-const { loadConfig } = await import('../../../../extension/trainer/config/load-config');
-const { planRun } = await import('../../../../extension/trainer/plan/run-plan');
+import { ConfigError as TrainerConfigError } from '../../../../extension/trainer/config/config-error';
+import { loadConfig } from '../../../../extension/trainer/config/load-config';
+import { planRun } from '../../../../extension/trainer/plan/run-plan';
 
 const presetFolders = ['media/presets'];
 const workspace = mkdtempSync(join(tmpdir(), 'ragen-new-run-'));
