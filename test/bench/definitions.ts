@@ -157,9 +157,22 @@ export interface SwapSettings {
 }
 
 /**
+ * Programs that call the policy at the same time, each in one growing conversation. Unit: median milliseconds that the
+ * gateway adds to a call.
+ */
+export interface GatewaySettings {
+  /** Number of programs. */
+  episodes: number;
+  /** Calls of each program. */
+  calls: number;
+  /** Milliseconds that the policy takes for a reply. */
+  policyMs: number;
+}
+
+/**
  * Settings by kind of work. `memory` is one optimizer step in a separate process, whose peak is measured. `outside` is
  * the share of an iteration that the engine's thread spends outside onnxruntime. `outside`, `cross-scoring` (compared
- * with the naive method) and both kinds of live editing are measured on our side only.
+ * with the naive method), the gateway and both kinds of live editing are measured on our side only.
  */
 export interface SettingsOf {
   training: TrainingSettings;
@@ -173,11 +186,12 @@ export interface SettingsOf {
   sokoban: SokobanSettings;
   'live-edit': LiveEditSettings;
   'swap-memory': SwapSettings;
+  gateway: GatewaySettings;
 }
 export type Kind = keyof SettingsOf;
 /** Kinds measured on our side only, as one number instead of a rate. */
 export type Alone = (typeof alone)[number];
-const alone = ['outside', 'cross-scoring', 'live-edit', 'swap-memory'] as const;
+const alone = ['outside', 'cross-scoring', 'live-edit', 'swap-memory', 'gateway'] as const;
 
 interface Described {
   /** Also selects the peer's candidates (peer/candidates.py). */
@@ -423,6 +437,16 @@ export const definitions: readonly Definition[] = [
     large: false,
     operations: null,
     settings: { saves: 10, episodes: 8 },
+  },
+  {
+    name: 'gateway, 64 programs at once',
+    kind: 'gateway',
+    unit: 'ms',
+    better: 'lower',
+    target: 3,
+    large: false,
+    operations: null,
+    settings: { episodes: 64, calls: 24, policyMs: 500 },
   },
   ...[2000, 10_000].map((swaps): Definition => {
     return {

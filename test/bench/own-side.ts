@@ -7,6 +7,7 @@ import type { Alone, Definition, Kind, SettingsOf } from './definitions';
 import { crossScoring } from './cross-scoring-benchmark';
 import { iteration, memory, outside, product, rollout, training } from './engine-benchmarks';
 import { frozenLake, sokoban } from './environment-benchmarks';
+import { gatewayCalls } from './gateway-benchmark';
 import { liveEdit, swapMemory } from './live-edit-benchmark';
 
 type Implementations = {
@@ -41,6 +42,7 @@ export function ownSide(threads: number, program: string): Side {
       if (definition.kind === 'cross-scoring') return { value: await crossScoring(definition.settings, threads) };
       if (definition.kind === 'live-edit') return { value: await liveEdit(definition.settings) };
       if (definition.kind === 'swap-memory') return { value: await swapMemory(definition.settings) };
+      if (definition.kind === 'gateway') return gatewayCalls(definition.settings);
       const workload = opened.get(name) ?? (await open(definition, threads));
       opened.set(name, workload);
       const start = performance.now();
