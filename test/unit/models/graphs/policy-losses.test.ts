@@ -1,6 +1,9 @@
-// The losses of GSPO, CISPO, SAPO, GMPO, Clip-Cov and KL-Cov in the training graph against PyTorch (test/golden/make/policy_losses.py): the loss, the
-// clip fraction, and the gradient of every parameter, however the samples are packed.
+// The losses of GSPO, CISPO, SAPO, GMPO, Clip-Cov and KL-Cov in the training graph against PyTorch
+// (test/golden/make/policy_losses.py) and against verl's own code (verl_algorithms.py): the loss, the clip fraction, and the
+// gradient of every parameter, however the samples are packed.
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import type { WeightedSample } from '../../../../extension/engine/training-samples';
 import { aggregationWeights } from '../../../../extension/algorithms/loss-aggregation';
 import { tensorsOf } from '../../../golden/tensors';
@@ -14,6 +17,9 @@ import {
 } from '../../../support/small-models';
 
 const golden = tensorsOf('test/golden/policy-losses/golden.safetensors');
+const verl = z
+  .object({ losses: z.record(z.string(), z.object({ loss: z.number(), clipfrac: z.number().nullable() })) })
+  .parse(JSON.parse(readFileSync('test/golden/verl-algorithms.json', 'utf8'))).losses;
 const of = (name: string): Float32Array => golden.get(name)!.data;
 const [b, t] = golden.get('ids')!.dims;
 /** Golden vectors cover tokens 1…t−1; these arrays also have an entry for token 0. */
@@ -64,7 +70,9 @@ describe.each([
     const metrics = await policy.update(samples, budget, loss, still);
     const [expected, clipfrac, kl] = of(loss_mode);
     expect(metrics.pg_loss).toBeCloseTo(expected, 5);
+    expect(metrics.pg_loss).toBeCloseTo(verl[loss_mode].loss, 5);
     expect(metrics.pg_clipfrac).toBeCloseTo(clipfrac, 6);
+    expect(metrics.pg_clipfrac).toBeCloseTo(verl[loss_mode].clipfrac ?? clipfrac, 6); // verl has none for kl_cov
     if (loss_mode !== 'sapo') expect(clipfrac).toBeGreaterThan(0.1);
     if (loss_mode !== 'geo_mean') expect(metrics.pg_clipfrac_lower).toBe(0);
     expect(metrics.ppo_kl).toBeCloseTo(kl, 5);

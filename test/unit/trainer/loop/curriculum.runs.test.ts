@@ -1,5 +1,6 @@
 // A run with a curriculum: the groups of each step follow the pools, metrics and events tell of the moves, and a run that
-// continues from a checkpoint, or samples ahead, plays the same episodes.
+// continues from a checkpoint plays the same episodes. Sampling ahead is tested in
+// ../run/asynchronous-training.runs.test.ts.
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { installation } from '../../../../extension/node/installation';
@@ -62,6 +63,25 @@ test('plays fewer groups of tags that always or never succeed, and says when the
     'setting: Hard moves from the difficulty pool normal to hard: 0 % of its episodes succeed (workbench.curriculum)',
   ]);
   expect(new Set(episodes.map(({ seed, step }) => `${step} ${seed}`)).size).toBe(36); // each group has its own seed
+});
+
+test('a tag that only validation has is measured and never trained on', async () => {
+  const held = [
+    ...mixed.filter(each => !each.includes('Hard]')),
+    'es_manager.train.env_configs.tags=[Words,Easy]',
+    'es_manager.train.env_configs.n_groups=[6,6]',
+    'es_manager.val.env_configs.tags=[Words,Hard]',
+    'es_manager.val.env_groups=4',
+    'es_manager.val.env_configs.n_groups=[2,2]',
+    'trainer.test_freq=1',
+  ].filter(each => !each.endsWith('n_groups=[4,4,4]'));
+  const { lines, episodes, validation } = await trainHere(workspace, held, 2);
+  expect([...new Set(episodes.filter(e => e.mode === 'train').map(e => e.tag))].sort()).toEqual(['Easy', 'Words']);
+  expect([...new Set(validation.map(e => e.tag))].sort()).toEqual(['Hard', 'Words']);
+  expect(lines.map(line => line['val-env/Hard/success'])).toEqual([0, 0]);
+  expect(lines.flatMap(line => Object.keys(line).filter(key => key.startsWith('curriculum/Hard')))).toEqual([]);
+  const seeds = (some: typeof episodes) => new Set(some.map(({ tag: of, seed }) => `${of} ${seed}`));
+  expect([...seeds(validation)].filter(each => seeds(episodes.filter(e => e.mode === 'train')).has(each))).toEqual([]);
 });
 
 test('continues with its pools from a checkpoint, to the same episodes', { timeout: 120_000 }, async () => {

@@ -132,7 +132,7 @@ describe('estimators', () => {
     expect(Math.max(...spreads)).toBeGreaterThan(1);
   });
 
-  test.each(['gspo', 'cispo', 'clip_cov', 'kl_cov'])('the loss of %s trains', async mode => {
+  test.each(['gspo', 'cispo', 'sapo', 'geo_mean', 'clip_cov', 'kl_cov'])('the loss of %s trains', async mode => {
     const run = await trained([`actor_rollout_ref.actor.policy_loss.loss_mode=${mode}`], 2);
     expectTrained(run);
   });

@@ -117,6 +117,12 @@ async function trained(folder: RunFolder, look: (opened: Opened) => void = () =>
   }
 }
 
+/** An environment in which every answer, or none, is a success. */
+const endingWith = (success: boolean): string =>
+  wordsEnvironment(
+    `return { observation: '', reward: String(action).length / 9, terminated: true, truncated: false, info: { success: ${success} } };`,
+  );
+
 /** Without checkpoints. */
 const quick = ['trainer.save_freq=-1'];
 
@@ -183,6 +189,34 @@ describe('the weights that sample a step', () => {
       const line = metrics.find(each => each.step === step)!;
       expect(line['rollout/staleness']).toBe(staleness === 0 ? undefined : step - 1 - promised);
     }
+  });
+
+  test('have the curriculum’s groups of the same step', async () => {
+    await startPeer();
+    const tags = ['Easy', 'Hard'];
+    const definitions = tags.map(name => {
+      const source = workspace.write(`environments/${name.toLowerCase()}.ts`, endingWith(name === 'Easy'));
+      return `+custom_envs.${name}={env_type: ${source}, max_actions_per_traj: 1, env_config: {hold: ''}}`;
+    });
+    const folder = await makeFolder(1, 4, [
+      ...[...quick, ...definitions, 'es_manager.train.env_configs.tags=[Easy,Hard]'],
+      ...['es_manager.train.env_groups=8', 'es_manager.train.env_configs.n_groups=[4,4]'],
+      ...[
+        'es_manager.train.group_size=2',
+        'workbench.curriculum={easy_weight: 0.25, hard_weight: 0.5, easy_above: 0.4, hard_below: 0.05}',
+      ],
+    ]);
+    const { episodes } = await trained(folder);
+    const groups = [1, 2, 3, 4].map(step =>
+      tags.map(tag => new Set(ofStep(episodes, step).flatMap(e => (e.tag === tag ? e.group_id : []))).size),
+    );
+    // The weights before step 1 sample steps 1 and 2; after step 1, the shares of 8 groups are 1 : 2.
+    expect(groups).toEqual([
+      [4, 4],
+      [4, 4],
+      [3, 5],
+      [3, 5],
+    ]);
   });
 
   test('do not depend on timing', async () => {
