@@ -7,8 +7,9 @@ import { Pcg64 } from '../api/random/pcg64';
 import { afterMove, isOver, legalMoves, nimSum, perfectMove, winningMove, type Heaps, type Move } from './game';
 
 const config = z.strictObject({
-  heaps: z.int().min(2).max(6).default(3).describe('number of heaps'),
+  heaps: z.int().min(1).max(6).default(3).describe('number of heaps'),
   largest: z.int().min(2).max(9).default(3).describe('largest number of objects in a heap at the start'),
+  most: z.int().min(1).max(9).nullable().default(null).describe('largest number of objects in a move; null: no limit'),
   opponent: z
     .enum(['self', 'perfect', 'random'])
     .default('self')
@@ -34,11 +35,12 @@ const roles = ['first', 'second'] as const;
 export default defineEnvironment({
   name: 'nim',
   config,
-  instruction:
-    'You play Nim. The players take objects from the heaps in turns. In your turn, take one or more objects from one heap, for example <answer>A2</answer> for two objects from heap A. Who takes the last object wins.',
-  actions: ({ heaps, largest }) => namesOf(legalMoves(new Array<number>(heaps).fill(largest))),
+  instruction: ({ most }) =>
+    `You play Nim. The players take objects from the heaps in turns. In your turn, take ${most === null ? 'one or more' : most === 1 ? 'one' : `one to ${most}`} objects from one heap, for example <answer>A2</answer> for two objects from heap A. Who takes the last object wins.`,
+  actions: ({ heaps, largest, most }) => namesOf(legalMoves(new Array<number>(heaps).fill(largest), most ?? Infinity)),
   roles: ({ opponent }) => (opponent === 'self' ? { first: {}, second: {} } : undefined),
-  create({ heaps: count, largest, opponent, solver }) {
+  create({ heaps: count, largest, most: limit, opponent, solver }) {
+    const most = limit ?? Infinity;
     let heaps: Heaps = [];
     let [seed, member, plies] = [0, 0, 0];
     let last: Move | undefined;
@@ -48,11 +50,12 @@ export default defineEnvironment({
       return last ? `${shown}\nOpponent: ${nameOf(last)}` : shown;
     };
     const randomMove = (at: Heaps, ply: number): Move => {
-      const moves = legalMoves(at);
+      const moves = legalMoves(at, most);
       return moves[new Pcg64(seed, [member, ply]).integers(0, moves.length)];
     };
-    const reply = (at: Heaps, ply: number): Move => (opponent === 'perfect' ? perfectMove(at) : randomMove(at, ply));
-    const next = () => ({ role: roles[plies % 2], actions: namesOf(legalMoves(heaps)) });
+    const reply = (at: Heaps, ply: number): Move =>
+      opponent === 'perfect' ? perfectMove(at, most) : randomMove(at, ply);
+    const next = () => ({ role: roles[plies % 2], actions: namesOf(legalMoves(heaps, most)) });
 
     /** Plays a legal move of a role. */
     const selfStep = (move: Move): StepResult => {
@@ -93,14 +96,14 @@ export default defineEnvironment({
         ({ seed, member = 0 } = options);
         const random = new Pcg64(seed);
         do heaps = Array.from({ length: count }, () => random.integers(1, largest + 1));
-        while (nimSum(heaps) === 0);
+        while (nimSum(heaps, most) === 0);
         [plies, last] = [0, undefined];
         return { observation: observation(), ...(opponent === 'self' && next()) };
       },
 
       step(action) {
         if (isOver(heaps)) throw new Error('the game is over: reset it');
-        const move = legalMoves(heaps).find(each => idOf(each) === action || nameOf(each) === action);
+        const move = legalMoves(heaps, most).find(each => idOf(each) === action || nameOf(each) === action);
         if (move) return opponent === 'self' ? selfStep(move) : duelStep(move);
         const refused = running({ action_is_valid: false, action_is_effective: false });
         return opponent === 'self' ? { ...refused, ...next() } : refused;
@@ -109,14 +112,14 @@ export default defineEnvironment({
       render: observation,
 
       solve() {
-        const lost = opponent !== 'self' && solver === 'perfect' && !winningMove(heaps);
+        const lost = opponent !== 'self' && solver === 'perfect' && !winningMove(heaps, most);
         if (isOver(heaps) || lost) return undefined;
         const plan: number[] = [];
         let at = heaps;
         for (let ply = plies; !isOver(at); ply++) {
           const mine = opponent === 'self' || (ply - plies) % 2 === 0;
-          const own = solver === 'perfect' ? perfectMove : randomMove;
-          const move = mine ? own(at, ply) : reply(at, ply);
+          const own = () => (solver === 'perfect' ? perfectMove(at, most) : randomMove(at, ply));
+          const move = mine ? own() : reply(at, ply);
           if (mine) plan.push(idOf(move));
           at = afterMove(at, move);
         }

@@ -4,12 +4,12 @@ import nim from '../../../../envs/nim/index';
 import { afterMove, isOver, legalMoves, nimSum, perfectMove, winningMove } from '../../../../envs/nim/game';
 import { createSync } from '../../../support/sync-environment';
 
-describe('the solver', () => {
+describe.each([Infinity, 3, 2, 1])('the solver, with at most %d objects a move', most => {
   const known = new Map<string, boolean>();
   /** Whether the player to move wins, by search over all games. */
   function wins(heaps: readonly number[]): boolean {
     const key = heaps.join();
-    const found = known.get(key) ?? legalMoves(heaps).some(move => !wins(afterMove(heaps, move)));
+    const found = known.get(key) ?? legalMoves(heaps, most).some(move => !wins(afterMove(heaps, move)));
     known.set(key, found);
     return found;
   }
@@ -19,17 +19,19 @@ describe('the solver', () => {
       for (let b = 0; b <= 5; b++)
         for (let c = 0; c <= 5; c++) {
           const heaps = [a, b, c];
-          const move = winningMove(heaps);
+          const move = winningMove(heaps, most);
           expect([heaps, move !== undefined]).toEqual([heaps, wins(heaps)]);
-          if (move) expect([heaps, wins(afterMove(heaps, move))]).toEqual([heaps, false]);
+          if (move) expect([heaps, move.count <= most, wins(afterMove(heaps, move))]).toEqual([heaps, true, false]);
         }
   });
+});
 
-  test('takes one object from a largest heap in a lost position', () => {
-    expect(perfectMove([1, 3, 2])).toEqual({ heap: 1, count: 1 });
-    expect(nimSum([1, 3, 2])).toBe(0);
-    expect(isOver([0, 0])).toBe(true);
-  });
+test('the solver takes one object from a largest heap in a lost position', () => {
+  expect(perfectMove([1, 3, 2], Infinity)).toEqual({ heap: 1, count: 1 });
+  expect(nimSum([1, 3, 2], Infinity)).toBe(0);
+  expect(perfectMove([6], 2)).toEqual({ heap: 0, count: 1 });
+  expect(nimSum([6], 2)).toBe(0);
+  expect(isOver([0, 0])).toBe(true);
 });
 
 test('the roles move in turns, with the legal moves of the position, and the last object decides', () => {
@@ -90,6 +92,19 @@ test('the random solver plays legal moves to the end, and either player may win'
     winners.add(steps.at(-1)!.info.success);
   }
   expect([...winners].sort()).toEqual([false, true]);
+});
+
+test('with a limit, larger moves are refused, and the instruction names the limit', () => {
+  const limited = nim.config.parse({ heaps: 1, largest: 9, most: 2, opponent: 'perfect' });
+  const game = createSync(nim, limited);
+  let seed = 0;
+  while (game.reset({ seed }).observation !== 'A 8') seed++;
+  game.reset({ seed });
+  expect(game.step('A3')).toMatchObject({ reward: 0, info: { action_is_valid: false } });
+  expect(game.step('A2')).toMatchObject({ observation: 'A 5\nOpponent: A1' });
+  expect((nim.instruction as (config: typeof limited) => string)(limited)).toContain('take one to 2 objects');
+  for (let each = 0; each < 50; each++)
+    expect(Number(String(createSync(nim, limited).reset({ seed: each }).observation).slice(2)) % 3).not.toBe(0);
 });
 
 test('a perfect opponent punishes a mistake', () => {
