@@ -29,8 +29,8 @@ export function eventFolders(source: SourceFolder): Map<string, string[]> {
 }
 
 /**
- * Returns a source that merges all event files whose folder `isIn` accepts, including files that appear later. Files are
- * read in the order of their names, which begin with the time of their creation.
+ * Returns a source that merges all event files whose folder `isIn` accepts, including files that appear later. A restart
+ * of the trainer begins a new file, so files are read in the order of their creation: the later values of a step count.
  */
 export function eventSource(source: SourceFolder, name: string, isIn: (folder: string) => boolean): MetricSource {
   const files = new Map<string, EventFile>();
@@ -38,18 +38,19 @@ export function eventSource(source: SourceFolder, name: string, isIn: (folder: s
     name,
     async read(add) {
       let restarted = false;
-      for (const [folder, names] of eventFolders(source)) {
-        if (!isIn(folder)) continue;
-        for (const each of names) {
-          const file = files.get(each) ?? new EventFile(source, each);
-          files.set(each, file);
-          restarted = (await file.read(add)) || restarted;
-        }
+      const names = [...eventFolders(source)].flatMap(([folder, own]) => (isIn(folder) ? own : []));
+      for (const each of names.sort((a, b) => createdAt(a) - createdAt(b))) {
+        const file = files.get(each) ?? new EventFile(source, each);
+        files.set(each, file);
+        restarted = (await file.read(add)) || restarted;
       }
       return restarted;
     },
   };
 }
+
+/** Returns the time of a file's creation in seconds since 1970, which its name contains; 0 without it. */
+const createdAt = (name: string): number => Number(/\.tfevents\.(\d{1,15})(?:\.|$)/.exec(name)?.[1] ?? 0);
 
 class EventFile {
   private offset = 0;

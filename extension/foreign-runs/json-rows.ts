@@ -1,10 +1,9 @@
 // Readers of other trainers' JSON lines. Python writes `NaN` and `Infinity`, which are not JSON; they are read as null.
 // A line is skipped if it is invalid or longer than 64 MiB, and an incomplete last line is not read.
 import { isRecord, jsonOrNothing } from '../common/json';
-import { GrowingLines, lineSlices, readRange } from '../node/json-lines';
+import { lineSlices, readRange } from '../node/json-lines';
 import { mostLineBytes } from '../run-data/run-file-names';
 import { openRegular } from '../node/bounded-file';
-import type { MetricRow, MetricSource } from './adapter';
 import type { SourceFolder } from './source-folder';
 
 /** Returns the JSON object in a line, with `NaN` and `Infinity` as null; undefined if the line is no object. */
@@ -38,40 +37,6 @@ export function milliseconds(time: unknown): number | undefined {
 export function stepOf(value: unknown): number | undefined {
   const step = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
   return Number.isSafeInteger(step) && (step as number) >= 0 ? (step as number) : undefined;
-}
-
-/** Reads a growing file of rows; `parse` converts a line, and returns undefined for a line without metrics. */
-class RowFile extends GrowingLines<never> {
-  private add: (row: MetricRow) => void = () => undefined;
-
-  constructor(
-    source: SourceFolder,
-    name: string,
-    private readonly rowIn: (line: string) => MetricRow | undefined,
-  ) {
-    super(source.at(name), source.root);
-  }
-
-  // The rows are passed on one by one, because a list of all rows of a long run would not fit into memory.
-  protected override parseLine(line: string): undefined {
-    const row = this.rowIn(line);
-    if (row) this.add(row);
-  }
-
-  async readRows(add: (row: MetricRow) => void): Promise<boolean> {
-    this.add = add;
-    return (await this.read()).restarted;
-  }
-}
-
-/** Returns a source that reads rows from a growing file of lines. */
-export function rowSource(
-  source: SourceFolder,
-  name: string,
-  parse: (line: string) => MetricRow | undefined,
-): MetricSource {
-  const file = new RowFile(source, name, parse);
-  return { name, read: add => file.readRows(add) };
 }
 
 /** Yields the objects of a file of JSON lines, null for a line that is no object. Memory: one slice of the file. */

@@ -11,6 +11,8 @@ import { storeError } from '../node/files';
 /** Maximum number of files in a listing, and maximum depth of folders. */
 const mostFiles = 200_000;
 const mostDepth = 10;
+/** Maximum number of files into which a log is rotated. */
+const mostRotated = 1000;
 /** Number of files and of folders that are looked at concurrently: on a network drive, each look is a round trip. */
 const [filesAtOnce, foldersAtOnce] = [64, 8];
 
@@ -92,7 +94,7 @@ export class SourceFolder {
     const found = new Map<string, SourceFile>();
     try {
       if (this.only === undefined) await this.walk('', 0, found);
-      else await this.add(this.only, found);
+      else await this.addLog(this.only, found);
     } catch (error) {
       if (this.listing.size === 0) throw error;
       return;
@@ -119,6 +121,15 @@ export class SourceFolder {
     const folders = pathsOf('folder').filter(path => !skipped.has(basename(path)));
     for (let i = 0; i < folders.length && found.size < mostFiles; i += foldersAtOnce)
       await Promise.all(folders.slice(i, i + foldersAtOnce).map(path => this.walk(path, depth + 1, found)));
+  }
+
+  /** Adds a file, and the files into which it was rotated (row-source.ts). */
+  private async addLog(name: string, found: Map<string, SourceFile>): Promise<void> {
+    await this.add(name, found);
+    for (let i = 1; i <= mostRotated; i++) {
+      await this.add(`${name}.${i}`, found);
+      if (!found.has(`${name}.${i}`)) return;
+    }
   }
 
   private async add(name: string, found: Map<string, SourceFile>): Promise<void> {

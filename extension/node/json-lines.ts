@@ -87,7 +87,7 @@ export abstract class GrowingLines<T> {
    * starts at most `mostBytes` before the end of the file.
    */
   constructor(
-    readonly file: string,
+    private file: string,
     private readonly within: string = dirname(file),
     private readonly mostBytes = Infinity,
   ) {}
@@ -121,6 +121,23 @@ export abstract class GrowingLines<T> {
     } finally {
       await handle.close();
     }
+  }
+
+  /** Whether another file has the bytes before the cursor, because the file that was read was renamed to it. */
+  async hasMovedTo(file: string): Promise<boolean> {
+    const handle = await openOrNothing(file, this.within);
+    if (!handle) return false;
+    try {
+      const { size } = await handle.stat();
+      return size >= this.cursor.offset && (await this.sameTail(handle));
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** Makes later calls of `read` continue in `file`, to which the file that was read has moved. */
+  moveTo(file: string): void {
+    this.file = file;
   }
 
   private parse(text: string): T[] {

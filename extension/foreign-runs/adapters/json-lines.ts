@@ -7,9 +7,10 @@ import { fieldMeanings, type FieldMeaning, type Mapping } from '../../run-data/m
 import type { Adapter, ChatMessage, ForeignEpisode, MetricRow, RolloutUnit } from '../adapter';
 import { chatMessages, conversation } from '../chat-turns';
 import { fieldNames } from '../field-names';
-import { looseRecord, milliseconds, numbersIn, rowSource, stepOf } from '../json-rows';
+import { looseRecord, milliseconds, numbersIn, stepOf } from '../json-rows';
 import { proposalFor } from '../mapping-guess';
 import { configValue, firstRecord, stem } from '../peek';
+import { logOf, partsOf, rowSource } from '../row-source';
 import type { SourceFolder } from '../source-folder';
 import { StepRanges } from '../step-ranges';
 
@@ -23,14 +24,13 @@ export const jsonLines: Adapter = {
     const fields = new Fields(mapping);
     const [metrics, rollouts, unmapped]: string[][] = [[], [], []];
     for (const { name } of source.matching(/\.(?:jsonl|ndjson)$/).slice(0, mostFiles)) {
-      const record = await firstRecord(source, name);
+      const record = await firstRecordOf(source, name);
       if (!record) continue;
       if (fields.isRollout(record)) rollouts.push(name);
       else if (mapping.fields === undefined && hasRollouts(name, record)) unmapped.push(name);
       else if (fields.rowOf(record)) metrics.push(name);
     }
     if (metrics.length + rollouts.length === 0) return null;
-    const ranges = new Map(rollouts.map(name => [name, rangesIn(source, name, fields)]));
     return {
       trainer: { name: 'JSON lines' },
       name: stem(source.path),
@@ -52,13 +52,23 @@ export const jsonLines: Adapter = {
         }),
       ),
       async rollouts() {
+        const logs = rollouts.map(name => partsOf(source, name).map(part => rangesIn(source, part, fields)));
         let more = false;
-        for (const each of ranges.values()) more = (await each.scan()) || more;
-        return { units: unitsOf(ranges, fields), more };
+        for (const each of logs.flat()) more = (await each.scan()) || more;
+        return { units: unitsOf(logs, fields), more };
       },
     };
   },
 };
+
+/** Returns the first record of a log, also if it was just rotated and has no line yet. */
+async function firstRecordOf(source: SourceFolder, name: string): Promise<Record<string, unknown> | undefined> {
+  for (const part of partsOf(source, name).reverse()) {
+    const record = await firstRecord(source, part);
+    if (record) return record;
+  }
+  return undefined;
+}
 
 function requireKnownFields({ fields = {} }: Mapping): void {
   for (const field of Object.keys(fields))
@@ -153,26 +163,39 @@ function rangesIn(source: SourceFolder, name: string, fields: Fields): StepRange
   known.set(source, ofSource);
   const ranges =
     ofSource.get(name) ??
-    new StepRanges(source, name, record => (fields.isRollout(record) ? fields.stepOf(record, name) : undefined));
+    new StepRanges(source, name, record => (fields.isRollout(record) ? fields.stepOf(record, logOf(name)) : undefined));
   ofSource.set(name, ranges);
   return ranges;
 }
 
-/** The rollouts of a step in all files form one unit. */
-function unitsOf(ranges: ReadonlyMap<string, StepRanges>, fields: Fields): RolloutUnit[] {
-  const steps = new Map<number, { files: string[]; keys: string[] }>();
-  for (const [name, each] of ranges)
-    for (const { step, key } of each.steps) {
+/**
+ * The rollouts of a step in all logs form one unit. `logs` has the files of each log, the oldest first. Of a log that was
+ * rotated, the newest file with the step counts, and the files before it if the log was rotated within the step: a
+ * trainer that returned to a checkpoint repeats steps of older files.
+ */
+function unitsOf(logs: readonly StepRanges[][], fields: Fields): RolloutUnit[] {
+  const steps = new Map<number, { files: StepRanges[]; keys: string[] }>();
+  for (const parts of logs) {
+    const own = new Map<number, { file: StepRanges; key: string }[]>();
+    for (const file of parts)
+      for (const { step, key } of file.steps) {
+        const before = own.get(step) ?? [];
+        const isContinued = before.at(-1)?.file.continuesIn(file, step) === true;
+        own.set(step, [...(isContinued ? before : []), { file, key }]);
+      }
+    for (const [step, found] of own) {
       const unit = steps.get(step) ?? { files: [], keys: [] };
-      unit.files.push(name);
-      unit.keys.push(key);
+      for (const { file, key } of found) {
+        unit.files.push(file);
+        unit.keys.push(key);
+      }
       steps.set(step, unit);
     }
+  }
   return [...steps].map(([step, { files, keys }]) => ({
-    ...{ mode: 'train', step, files, key: keys.join('\n') },
+    ...{ mode: 'train', step, files: files.map(({ name }) => name), key: keys.join('\n') },
     async *read() {
-      for (const name of files)
-        for await (const record of ranges.get(name)!.records(step)) yield record && fields.rolloutOf(record);
+      for (const file of files) for await (const record of file.records(step)) yield record && fields.rolloutOf(record);
     },
   }));
 }

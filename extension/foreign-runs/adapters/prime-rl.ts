@@ -2,8 +2,9 @@
 // traces, one folder per step. `effective` has the rollouts that were trained on, `all` also the rejected ones.
 // Source: prime-rl of 2026-04 to 2026-08, monitors/file.py; formats of traces: verifiers-traces.ts.
 import type { Adapter, ForeignRun, RolloutUnit } from '../adapter';
-import { looseRecord, milliseconds, numbersIn, recordsOf, rowSource, stepOf } from '../json-rows';
+import { looseRecord, milliseconds, numbersIn, recordsOf, stepOf } from '../json-rows';
 import { configCount, configIn, configText, onlyRun, stem } from '../peek';
+import { rowSource } from '../row-source';
 import type { SourceFolder } from '../source-folder';
 import { legacyRollout, tracedRollout } from '../verifiers-traces';
 

@@ -3,8 +3,9 @@
 // stores/training_store.py, rl/rollout_logging.py, rl/metric_util.py.
 import { isRecord } from '../../common/json';
 import type { Adapter, ChatMessage, ForeignEpisode, RolloutUnit } from '../adapter';
-import { looseRecord, numbersIn, recordsOf, rowSource, stepOf } from '../json-rows';
+import { looseRecord, numbersIn, recordsOf, stepOf } from '../json-rows';
 import { configCount, configIn, firstRecord, onlyRun, requireVersion, stem } from '../peek';
+import { rowSource } from '../row-source';
 import type { SourceFolder } from '../source-folder';
 
 const summaries = /^(.*?)\/?iteration_(\d{1,12})\/(train|eval_[^/]*)_rollout_summaries\.jsonl$/;

@@ -7,8 +7,9 @@ import { maximum } from '../../common/lists';
 import type { Adapter, ForeignEpisode, ForeignRun, MetricRow, MetricSource, RolloutUnit } from '../adapter';
 import { conversation } from '../chat-turns';
 import { eventFolders, eventSource } from '../event-files';
-import { looseRecord, numbersIn, recordsOf, rowSource, stepOf } from '../json-rows';
+import { looseRecord, numbersIn, recordsOf, stepOf } from '../json-rows';
 import { configCount, configIn, configText, firstBytes, firstRecord, onlyRun, stem } from '../peek';
+import { rowSource } from '../row-source';
 import type { SourceFolder } from '../source-folder';
 
 export const verl: Adapter = { id: 'verl', find: source => findVerl(source, { name: 'verl' }) };
