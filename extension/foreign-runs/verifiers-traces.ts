@@ -7,12 +7,27 @@ import { chatMessages, messageOf, mostMessages } from './chat-turns';
 import { numbersIn } from './json-rows';
 import { requireVersion } from './peek';
 
-/** Converts an episode, or a trace of releases before 2026-08-21; null if the record is neither. */
+/**
+ * Converts an episode, or a trace of releases before 2026-08-21; null if the record is neither. The reward of a rollout
+ * that failed before it was rewarded is 0.
+ */
 export function tracedRollout(record: Record<string, unknown>): ForeignEpisode | null {
   const traces = Array.isArray(record['traces']) ? record['traces'] : Array.isArray(record['nodes']) ? [record] : [];
   const trained = traces.filter(isRecord).filter(trace => inner(trace, 'agent', 'trainable') !== false);
   const [trace] = trained;
-  if (trace === undefined) return null;
+  const task = isRecord(record['task']) ? record['task'] : trace?.['task'];
+  const info = isRecord(trace?.['info']) ? trace['info'] : {};
+  const env = inner(record, 'env', 'name') ?? inner(record, 'env', 'id') ?? info['env_name'];
+  const seed = isRecord(task) && isRecord(task['data']) ? inner(task['data'], 'info', 'seed') : undefined;
+  const { error } = errorIn(record['errors'] ?? trace?.['errors']);
+  const about = {
+    group: String(inner(record, 'group', 'id') ?? info['group_id'] ?? (isRecord(task) ? (task['hash'] ?? '') : '')),
+    tag: typeof env === 'string' ? env : 'rollout',
+    ...(Number.isSafeInteger(seed) && { seed: seed as number }),
+    ...(error !== undefined && { error }),
+  };
+  const hasFailed = error !== undefined && Array.isArray(record['traces']);
+  if (trace === undefined) return hasFailed ? { ...about, messages: promptOf(task), reward: 0, success: null } : null;
   requireVersion('verifiers', 'version', trace['version'], [1]);
   if (!Array.isArray(trace['nodes'])) return null;
   const messages = longestPath(trace['nodes']);
@@ -20,22 +35,24 @@ export function tracedRollout(record: Record<string, unknown>): ForeignEpisode |
   const metrics = isRecord(trace['metrics']) ? numbersIn(trace['metrics']) : {};
   const success = metrics['success'];
   const stop = trace['stop_condition'];
-  const task = isRecord(record['task']) ? record['task'] : trace['task'];
-  const info = isRecord(trace['info']) ? trace['info'] : {};
-  const env = inner(record, 'env', 'name') ?? inner(record, 'env', 'id') ?? info['env_name'];
-  const seed = isRecord(task) && isRecord(task['data']) ? inner(task['data'], 'info', 'seed') : undefined;
+  const parts = rewardParts(trace['rewards']);
+  const reward = parts.length === 0 ? Number.NaN : parts.reduce((sum, { score, weight }) => sum + score * weight, 0);
+  const scores = Object.fromEntries(parts.map(({ name, score }) => [`components/${name}`, score]));
   return {
-    group: String(inner(record, 'group', 'id') ?? info['group_id'] ?? (isRecord(task) ? (task['hash'] ?? '') : '')),
-    tag: typeof env === 'string' ? env : 'rollout',
+    ...about,
     messages,
-    reward: rewardOf(trace['rewards']),
+    reward: error !== undefined && Number.isNaN(reward) ? 0 : reward,
     success: success === undefined ? null : success > 0,
     terminated: trace['is_completed'] === true,
     truncated: trace['is_truncated'] === true || (typeof stop === 'string' && /max_turns|length|timeout/.test(stop)),
-    ...(Number.isSafeInteger(seed) && { seed: seed as number }),
-    metrics,
-    ...errorIn(record['errors'] ?? trace['errors']),
+    metrics: { ...metrics, ...numbersIn(scores) },
   };
+}
+
+/** Returns the prompt of a task as messages. */
+function promptOf(task: unknown): ChatMessage[] {
+  const prompt = isRecord(task) && isRecord(task['data']) ? task['data']['prompt'] : undefined;
+  return typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : chatMessages(prompt);
 }
 
 /** Converts a row of version 0; null if the record is none. */
@@ -66,15 +83,17 @@ function inner(record: Record<string, unknown>, outer: string, key: string): unk
   return isRecord(found) ? found[key] : undefined;
 }
 
-/** The sum of score × weight over the rewards of a trace; NaN if there is none. */
-function rewardOf(rewards: unknown): number {
-  if (!isRecord(rewards)) return Number.NaN;
-  const parts = Object.values(rewards).map(each => {
-    if (typeof each === 'number') return each;
-    if (!isRecord(each) || typeof each['score'] !== 'number') return Number.NaN;
-    return each['score'] * (typeof each['weight'] === 'number' ? each['weight'] : 1);
+/** Returns the rewards of a trace; a reward without a number has the score NaN. */
+function rewardParts(rewards: unknown): { name: string; score: number; weight: number }[] {
+  return Object.entries(isRecord(rewards) ? rewards : {}).map(([name, each]) => {
+    if (typeof each === 'number') return { name, score: each, weight: 1 };
+    const { score, weight } = isRecord(each) ? each : {};
+    return {
+      name,
+      score: typeof score === 'number' ? score : Number.NaN,
+      weight: typeof weight === 'number' ? weight : 1,
+    };
   });
-  return parts.length === 0 ? Number.NaN : parts.reduce((sum, part) => sum + part, 0);
 }
 
 function errorIn(errors: unknown): { error?: string } {

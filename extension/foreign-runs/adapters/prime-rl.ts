@@ -1,7 +1,9 @@
 // prime-rl: metrics.jsonl, to which orchestrator and trainer append several rows per step, and rollouts as verifiers'
-// traces, one folder per step. `effective` has the rollouts that were trained on, `all` also the rejected ones.
-// Source: prime-rl of 2026-04 to 2026-08, monitors/file.py; formats of traces: verifiers-traces.ts.
-import type { Adapter, ForeignRun, RolloutUnit } from '../adapter';
+// traces, one folder per step. `all` has the rollouts that arrived during the step, `effective` those that it trained
+// on; a rollout may be trained on some steps after it arrived. Rollouts that no step trained on are shown as filtered.
+// Source: prime-rl of 2026-04 to 2026-08, monitors/file.py, orchestrator/train_sink.py; formats of traces:
+// verifiers-traces.ts.
+import type { Adapter, ForeignEpisode, ForeignRun, RolloutUnit } from '../adapter';
 import { looseRecord, milliseconds, numbersIn, recordsOf, stepOf } from '../json-rows';
 import { configCount, configIn, configText, onlyRun, stem } from '../peek';
 import { rowSource } from '../row-source';
@@ -10,6 +12,10 @@ import { legacyRollout, tracedRollout } from '../verifiers-traces';
 
 const traces =
   /^(.*?)\/?rollouts\/step_(\d{1,12})\/(?:(train|eval)\/(?:(all|effective)\/)?traces|(train|eval)_rollouts)\.jsonl$/;
+/** Where later versions, which are not read, store rollouts. */
+const laterTraces = /(?:^|\/)traces\/(?:step_\d+\/(?:train|eval)\/traces\.jsonl|stream\/\d+\.jsonl)/;
+/** Number of steps after its arrival in which a rollout is looked for before it counts as filtered. */
+const mostLag = 2;
 const configs = /^(.*?)\/?configs\/(rl|orchestrator|trainer)\.(?:json|toml)$/;
 
 const names: Record<string, string> = {
@@ -42,7 +48,7 @@ export const primeRl: Adapter = {
       ],
       missing: [
         ...(hasMetrics ? [] : ['metrics: do not set --no-monitors.file']),
-        ...(hasRollouts ? [] : ['rollouts: do not set --no-monitors.file']),
+        ...(hasRollouts ? [] : [missingRollouts(source)]),
       ],
       rename: renameOf,
       stepSeconds: ['time/step'],
@@ -72,21 +78,65 @@ function rowOf(line: string): ReturnType<Parameters<typeof rowSource>[2]> {
   return { step, ...(time !== undefined && { time }), values: numbersIn(record, ['step', 'time']) };
 }
 
-/** Returns the rollouts of each step: the effective ones if they are there, else all. */
+const missingRollouts = (source: SourceFolder): string =>
+  source.matching(laterTraces).length > 0
+    ? 'rollouts: the known versions are those of 2026-04 to 2026-08, which store them in rollouts/step_N, but this version stores them in traces'
+    : 'rollouts: do not set --no-monitors.file';
+
+interface StepFiles {
+  mode: 'train' | 'val';
+  step: number;
+  /** File of a version that has only one file per step and mode. */
+  only?: string;
+  all?: string;
+  effective?: string;
+}
+
+/** Returns the rollouts of each step: of validations the effective ones if they are there, else all. */
 function unitsOf(source: SourceFolder): RolloutUnit[] {
-  const units = new Map<string, RolloutUnit>();
+  const steps = new Map<string, StepFiles>();
   for (const { name, match } of source.matching(traces)) {
     const mode = (match[3] ?? match[5]) === 'eval' ? 'val' : 'train';
     const step = Number(match[2]);
-    const id = `${mode} ${step}`;
-    if (match[4] === 'all' && units.has(id)) continue; // sorted by path, `all` precedes `effective`
-    units.set(id, {
-      ...{ mode, step, files: [name] },
-      async *read() {
-        for await (const record of recordsOf(source, name))
-          yield record && (tracedRollout(record) ?? legacyRollout(record));
-      },
-    });
+    const found = steps.get(`${mode} ${step}`) ?? { mode, step };
+    found[(match[4] ?? 'only') as 'only' | 'all' | 'effective'] = name;
+    steps.set(`${mode} ${step}`, found);
   }
-  return [...units.values()];
+  const trained = [...steps.values()].filter(({ mode, effective }) => mode === 'train' && effective !== undefined);
+  return [...steps.values()].map(files => {
+    const { mode, step, only, all, effective } = files;
+    const name = effective ?? all ?? only!;
+    if (mode === 'val' || all === undefined)
+      return {
+        ...{ mode, step, files: [name] },
+        async *read() {
+          for await (const record of recordsOf(source, name)) yield rolloutOf(record, effective ? true : null);
+        },
+      };
+    const later = trained.filter(other => other.step > step && other.step <= step + mostLag);
+    const isDecided = trained.some(other => other.step >= step + mostLag);
+    const others = later.map(other => other.effective!);
+    return {
+      ...{ mode, step, files: [all, ...(effective === undefined ? [] : [effective]), ...others] },
+      async *read() {
+        const ids = new Set<unknown>();
+        if (effective !== undefined)
+          for await (const record of recordsOf(source, effective)) {
+            ids.add(record?.['id']);
+            yield rolloutOf(record, true);
+          }
+        for (const other of others) for await (const record of recordsOf(source, other)) ids.add(record?.['id']);
+        for await (const record of recordsOf(source, all)) {
+          const isTrained = record !== null && ids.has(record['id']);
+          if (!isTrained) yield rolloutOf(record, isDecided ? false : null);
+        }
+      },
+    };
+  });
+}
+
+/** Converts a line of a file of rollouts; null if it is none. A rollout that failed is never trained on. */
+function rolloutOf(record: Record<string, unknown> | null, kept: boolean | null): ForeignEpisode | null {
+  const rollout = record && (tracedRollout(record) ?? legacyRollout(record));
+  return rollout && { ...rollout, kept: rollout.error === undefined ? kept : false };
 }
