@@ -5,15 +5,22 @@
 // 16 MiB, or one whose length has a wrong checksum, ends the file.
 import { dirname } from 'node:path';
 import { Reader } from 'protobufjs/minimal';
+import { UserError } from '../common/user-error';
 import { maskedCrc } from '../common/crc32c';
 import { isMissing, openRegular } from '../node/bounded-file';
 import { readRange } from '../node/json-lines';
 import type { MetricRow, MetricSource } from './adapter';
+import { firstBytes } from './peek';
 import type { SourceFolder } from './source-folder';
 
 /** Matches the path of an event file. */
 export const eventFileName = /(?:^|\/)[^/]*\.tfevents\.[^/]*$/;
 
+/** Version in the first record of a file. */
+const knownVersion = 'brain.Event:2';
+
+/** Maximum number of files that are looked at to find a tag. */
+const mostPeeks = 50;
 const mostRecordBytes = 16 * 2 ** 20;
 const blockBytes = 2 ** 20;
 const [headBytes, tailBytes] = [12, 4];
@@ -26,6 +33,21 @@ export function eventFolders(source: SourceFolder): Map<string, string[]> {
     folders.set(folder, [...(folders.get(folder) ?? []), name]);
   }
   return folders;
+}
+
+/**
+ * Returns the folders in whose event files a tag matches. Only the beginning of each file is looked at, which contains
+ * the tags of the first step.
+ */
+export async function foldersWithTag(source: SourceFolder, pattern: RegExp): Promise<string[]> {
+  const found: string[] = [];
+  for (const [folder, names] of [...eventFolders(source)].slice(0, mostPeeks))
+    for (const name of names.slice(0, mostPeeks))
+      if (pattern.test((await firstBytes(source, name)).toString('latin1'))) {
+        found.push(folder);
+        break;
+      }
+  return found;
 }
 
 /**
@@ -88,6 +110,15 @@ class EventFile {
     return restarted;
   }
 
+  /** Throws a UserError if the first record names an unknown version of the format. */
+  private requireKnownVersion(payload: Uint8Array, at: number): void {
+    const version = this.offset + at === 0 ? versionOf(payload) : undefined;
+    if (version !== undefined && version !== knownVersion)
+      throw new UserError(
+        `${this.source.at(this.name)} has version ${JSON.stringify(version.slice(0, 100))} of TensorBoard's event files, but the known version is ${knownVersion}: update RAGEN Workbench, or write the file with another version of TensorBoard`,
+      );
+  }
+
   /** Reads the complete records in `bytes`. Returns their number of bytes, and the number of bytes of the next record. */
   private records(bytes: Buffer, add: (row: MetricRow) => void): { used: number; needed: number } {
     let at = 0;
@@ -105,6 +136,7 @@ class EventFile {
       if (end > bytes.length) return { used: at, needed: headBytes + length + tailBytes };
       const payload = bytes.subarray(at + headBytes, at + headBytes + length);
       if (bytes.readUInt32LE(end - tailBytes) === maskedCrc(payload)) {
+        this.requireKnownVersion(payload, at);
         const row = rowOf(payload);
         if (row) add(row);
       }
@@ -112,6 +144,21 @@ class EventFile {
     }
     return { used: at, needed: headBytes };
   }
+}
+
+/** Returns the version of the format that an event names; undefined without one. */
+function versionOf(payload: Uint8Array): string | undefined {
+  let version: string | undefined;
+  try {
+    forFields(Reader.create(payload), (field, type, reader) => {
+      if (field !== 3 || type !== 2) return false;
+      version = reader.string();
+      return true;
+    });
+  } catch {
+    return undefined;
+  }
+  return version;
 }
 
 /** Returns the scalars of an event; undefined if it has none or is no valid message. */

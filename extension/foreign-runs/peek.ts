@@ -83,8 +83,8 @@ export const stem = (path: string): string => (path.split('/').at(-1) ?? path).r
 
 /** Throws a UserError if a record names a version of its format that the adapter does not know. */
 export function requireVersion(trainer: string, key: string, version: unknown, known: readonly number[]): void {
-  if (version === undefined || typeof version !== 'number' || known.includes(version)) return;
+  if (version === undefined || version === null || known.some(each => each === version)) return;
   throw new UserError(
-    `the files of ${trainer} have ${key} ${version}, but the known versions are ${known.join(', ')}: update RAGEN Workbench, or write the files with an older ${trainer}`,
+    `the files of ${trainer} have ${key} ${JSON.stringify(version).slice(0, 100)}, but the known versions are ${known.join(', ')}: update RAGEN Workbench, or write the files with an older ${trainer}`,
   );
 }

@@ -4,23 +4,27 @@ import { counted } from '../../common/numbers';
 import { isRecord } from '../../common/json';
 import type { Adapter, ForeignEpisode, ForeignRun, RolloutUnit } from '../adapter';
 import { chatMessages } from '../chat-turns';
+import { foldersWithTag } from '../event-files';
 import { numbersIn, recordsOf } from '../json-rows';
 import { firstBytes, firstRecord, stem } from '../peek';
 import type { SourceFolder } from '../source-folder';
 import { findVerl } from './verl';
 
+/** Names of configurations and metrics that only RAGEN uses. */
+const own = /es_manager:|rollout\/in_group_reward_std|rollout\/filter_kept_ratio|collapse_\w+_sample\//;
 const evaluations = /(?:^|\/)val_rollouts_[^/]*\.jsonl$/;
 
 export const ragen: Adapter = {
   id: 'ragen',
   async find(source) {
     const files = await evaluationFiles(source);
-    if (files.length === 0 && !(await hasRagenMetrics(source))) return null;
+    const isKnown = (await foldersWithTag(source, own)).length > 0;
+    if (files.length === 0 && !isKnown && !(await hasRagenNames(source))) return null;
     const training = await findVerl(source, {
-      name: 'RAGEN',
+      ...{ name: 'RAGEN', isKnown },
       rolloutsMissing: 'training rollouts: RAGEN of 2026-04 cannot write them (trainer.rollout_data_dir fails)',
     });
-    return withEvaluations(source, training, files);
+    return files.length === 0 ? training : withEvaluations(source, training, files);
   },
 };
 
@@ -37,21 +41,17 @@ function withEvaluations(source: SourceFolder, training: ForeignRun | null, file
   };
   return {
     ...run,
-    found: [
-      ...run.found,
-      ...(files.length > 0 ? [`evaluations: ${counted(files.length, 'file')} val_rollouts_*.jsonl`] : []),
-    ],
+    found: [...run.found, `evaluations: ${counted(files.length, 'file')} val_rollouts_*.jsonl`],
     async rollouts() {
       const { units } = await run.rollouts();
-      if (files.length === 0) return { units };
       // The files are named by their time; the n-th evaluation is shown as step n.
-      const own = source.matching(evaluations).map(({ name }, i): RolloutUnit => ({
+      const evaluated = source.matching(evaluations).map(({ name }, i): RolloutUnit => ({
         ...{ mode: 'val', step: i + 1, files: [name] },
         async *read() {
           for await (const record of recordsOf(source, name)) yield record && rolloutOf(record);
         },
       }));
-      return { units: [...units.filter(({ mode }) => mode === 'train'), ...own] };
+      return { units: [...units.filter(({ mode }) => mode === 'train'), ...evaluated] };
     },
   };
 }
@@ -66,8 +66,7 @@ async function evaluationFiles(source: SourceFolder): Promise<string[]> {
 }
 
 /** Whether a log or a configuration has names that only RAGEN uses. */
-async function hasRagenMetrics(source: SourceFolder): Promise<boolean> {
-  const own = /es_manager:|"rollout\/in_group_reward_std"|rollout\/filter_kept_ratio|collapse_\w+_sample\//;
+async function hasRagenNames(source: SourceFolder): Promise<boolean> {
   const files = source.matching(/(?:\.hydra\/config\.yaml|(?<!\/\d+)\.jsonl|\.log)$/).slice(0, 100);
   for (const { name } of files) if (own.test((await firstBytes(source, name)).toString('utf8'))) return true;
   return false;

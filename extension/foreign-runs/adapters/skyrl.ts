@@ -3,7 +3,7 @@
 import { isRecord } from '../../common/json';
 import type { Adapter, ForeignEpisode, MetricSource, RolloutUnit } from '../adapter';
 import { conversation } from '../chat-turns';
-import { eventFolders, eventSource } from '../event-files';
+import { eventFolders, eventSource, foldersWithTag } from '../event-files';
 import { numbersIn, recordsOf } from '../json-rows';
 import { firstRecord, onlyRun, stem } from '../peek';
 import type { SourceFolder } from '../source-folder';
@@ -22,21 +22,26 @@ const names: Record<string, string> = {
 export const skyrl: Adapter = {
   id: 'skyrl',
   async find(source) {
-    const roots = [...new Set(source.matching(dumps).map(({ match }) => match[1]))];
-    const root = onlyRun(source, 'SkyRL', roots);
-    const folders = [...eventFolders(source).keys()];
-    if (root === undefined || !(await isSkyrl(source))) return null;
-    const events = folders.length > 0 ? onlyRun(source, 'SkyRL', folders) : undefined;
+    const roots = (await hasDumps(source)) ? new Set(source.matching(dumps).map(({ match }) => match[1])) : [];
+    const root = onlyRun(source, 'SkyRL', [...roots]);
+    // A folder with evaluations has this run's event files; elsewhere, their tags show that SkyRL wrote them.
+    const folders =
+      root === undefined ? await foldersWithTag(source, /reward\/avg_raw_reward/) : [...eventFolders(source).keys()];
+    const events = onlyRun(source, 'SkyRL', folders);
+    if (root === undefined && events === undefined) return null;
     return {
       trainer: { name: 'SkyRL' },
       name: stem(source.path),
       config: {},
       totalSteps: 0,
       found: [
-        `evaluations: ${root === '' ? '' : `${root}/`}dumped_evals`,
+        ...(root === undefined ? [] : [`evaluations: ${root === '' ? '' : `${root}/`}dumped_evals`]),
         ...(events === undefined ? [] : [`metrics: ${events === '' ? 'TensorBoard event files' : events}`]),
       ],
       missing: [
+        ...(root === undefined
+          ? ['evaluations: set trainer.dump_eval_results=true, and attach trainer.export_path']
+          : []),
         ...(events === undefined
           ? ['metrics: set trainer.logger="tensorboard" and TENSORBOARD_DIR to a folder of this run']
           : []),
@@ -54,7 +59,7 @@ export const skyrl: Adapter = {
   },
 };
 
-async function isSkyrl(source: SourceFolder): Promise<boolean> {
+async function hasDumps(source: SourceFolder): Promise<boolean> {
   for (const { name, match } of source.matching(dumps).slice(0, 20)) {
     const record = match[3] === aggregated ? undefined : await firstRecord(source, name);
     if (record && 'input_prompt' in record && 'output_response' in record) return true;

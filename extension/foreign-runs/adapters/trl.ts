@@ -3,7 +3,7 @@
 import { isRecord } from '../../common/json';
 import type { Adapter, ForeignEpisode, MetricSource, RolloutUnit } from '../adapter';
 import { chatMessages, conversation } from '../chat-turns';
-import { eventFolders, eventSource } from '../event-files';
+import { eventFolders, eventSource, foldersWithTag } from '../event-files';
 import { numbersIn, stepOf } from '../json-rows';
 import { isCompleteParquet, parquetRows } from '../parquet-rows';
 import { onlyRun, stem } from '../peek';
@@ -31,6 +31,10 @@ export const trl: Adapter = {
   async find(source) {
     const folders = new Set(source.matching(completions).map(({ match }) => match[1]));
     for (const { name, match } of source.matching(states)) if (await isGrpo(source, name)) folders.add(match[1]);
+    for (const each of await foldersWithTag(source, /train\/(?:frac_reward_zero_std|rewards\/)/)) {
+      const root = /^(.*?)\/?runs\/[^/]+$/.exec(each)?.[1];
+      if (root !== undefined) folders.add(root);
+    }
     const folder = onlyRun(source, 'TRL', [...folders]);
     if (folder === undefined) return null;
     const within = folder === '' ? '' : `${folder}/`;

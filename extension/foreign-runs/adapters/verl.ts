@@ -18,6 +18,8 @@ interface Flavour {
   name: string;
   /** Sentences for what this trainer cannot write. */
   rolloutsMissing?: string;
+  /** Whether other files show that this trainer wrote the folder; event files alone are those of any trainer. */
+  isKnown?: boolean;
 }
 
 /** Maximum number of files that are looked at to find metrics. */
@@ -28,7 +30,7 @@ export async function findVerl(source: SourceFolder, flavour: Flavour): Promise<
   const dumps = await dumpFolders(source);
   const configFile = source.matching(/(?:^|\/)\.hydra\/config\.yaml$/).at(-1)?.name;
   const config = configFile === undefined ? undefined : await configIn(source, configFile);
-  const isKnown = dumps.length > 0 || config?.['actor_rollout_ref'] !== undefined;
+  const isKnown = flavour.isKnown === true || dumps.length > 0 || config?.['actor_rollout_ref'] !== undefined;
   const metrics =
     (await textMetrics(source, flavour.name)) ?? (isKnown ? eventMetrics(source, flavour.name) : undefined);
   if (!isKnown && !metrics) return null;
