@@ -64,19 +64,31 @@ export function chatMessages(value: unknown): ChatMessage[] {
 
 /** Converts one OpenAI-style message; null if it has no role. */
 export function messageOf(message: Record<string, unknown>): ChatMessage | null {
-  const { role, content, reasoning_content, tool_calls } = message;
+  const { role, content, tool_calls } = message;
   if (typeof role !== 'string') return null;
   const calls = Array.isArray(tool_calls) ? tool_calls.map(callText) : [];
   const text = [textOf(content), ...calls].filter(part => part !== '').join('\n');
-  const reasoning = typeof reasoning_content === 'string' && reasoning_content !== '' ? reasoning_content : undefined;
-  return { role, content: text, ...(reasoning !== undefined && { reasoning }) };
+  const reasoning = reasoningOf(message);
+  return { role, content: text, ...(reasoning !== '' && { reasoning }) };
 }
 
-/** Returns the text of a message's content: a text, or a list of parts. */
+/** Returns the reasoning of a message: a field of its own (vLLM, OpenRouter), else the parts of its content. */
+function reasoningOf({ reasoning_content, reasoning, content }: Record<string, unknown>): string {
+  for (const field of [reasoning_content, reasoning]) if (typeof field === 'string' && field !== '') return field;
+  const parts = Array.isArray(content) ? content.filter(isRecord).filter(isThinking) : [];
+  return parts
+    .map(({ thinking, reasoning: own, text }) => [thinking, own, text].find(each => typeof each === 'string') ?? '')
+    .join('\n');
+}
+
+const isThinking = ({ type }: Record<string, unknown>): boolean => type === 'thinking' || type === 'reasoning';
+
+/** Returns the text of a message's content: a text, or a list of parts without those of its reasoning. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
   return content
+    .filter(part => !isRecord(part) || !isThinking(part))
     .map((part: unknown) => {
       if (typeof part === 'string') return part;
       if (!isRecord(part)) return '';
