@@ -98,6 +98,8 @@ export interface ForeignRun {
   config: Record<string, unknown>;
   /** Planned number of steps; 0 if unknown. */
   totalSteps: number;
+  /** Set for an evaluation without steps, which is shown as a table: the planned number of rollouts, 0 if unknown. */
+  evaluation?: { episodes: number };
   /** Sentences about the files that are read. */
   found: string[];
   /** What the folder lacks, each with the trainer's setting that writes it. */

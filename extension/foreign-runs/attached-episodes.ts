@@ -18,6 +18,10 @@ import { AttachedPictures } from './attached-pictures';
 import { writeEpisodes } from './episode-file';
 import type { DiagnosedStep } from './rollout-diagnosis';
 import type { SourceFolder } from './source-folder';
+import type { SummarisedValidation } from './validation-summary';
+
+/** The summary of a validation whose rollouts were written at `written` (milliseconds since 1970). */
+export type ValidatedStep = SummarisedValidation & { step: number; written: number };
 
 /** Default limit of the converted episodes in bytes. */
 export const defaultEpisodeBytes = 4 * 10 ** 9;
@@ -42,6 +46,17 @@ const convertedSchema = z.object({
         metrics: z.record(z.string(), z.number()),
         asksForThoughts: z.boolean(),
         written: z.number().describe('modification time of the newest file, in milliseconds since 1970'),
+      }),
+    )
+    .default({}),
+  /** By validated step, like `diagnoses`. */
+  validations: z
+    .record(
+      z.string(),
+      z.object({
+        metrics: z.record(z.string(), z.number()),
+        episodes: z.number(),
+        written: z.number().describe('as in `diagnoses`'),
       }),
     )
     .default({}),
@@ -78,7 +93,7 @@ export class AttachedEpisodes {
     for (const [id, { bytes }] of Object.entries(this.converted.units)) {
       const file = folder.file(fileOf(id));
       const { mode, step } = unitOf(id);
-      const isComplete = mode === 'val' || step in this.converted.diagnoses;
+      const isComplete = step in this.converted[mode === 'val' ? 'validations' : 'diagnoses'];
       if (!isComplete || !existsSync(file) || statSync(file).size !== bytes) delete this.converted.units[id];
     }
   }
@@ -91,6 +106,11 @@ export class AttachedEpisodes {
   /** Returns the diagnoses of all converted training steps. */
   get diagnoses(): DiagnosedStep[] {
     return diagnosedSteps(this.converted);
+  }
+
+  /** Returns the summaries of all converted validations. */
+  get validations(): ValidatedStep[] {
+    return validatedSteps(this.converted);
   }
 
   /** Number of lines and rows that were no rollouts. */
@@ -188,7 +208,7 @@ export class AttachedEpisodes {
     const pictures = new AttachedPictures(this.source, this.folder.file(picturesFolder(mode, step)), this.mostBytes);
     try {
       const written = await writeEpisodes(unit, `${file}.new`, { most, pictures, signal });
-      const { index, bytes, skipped, isComplete, diagnosis } = written;
+      const { index, bytes, skipped, isComplete, diagnosis, validation } = written;
       pictures.publish();
       if (this.converted.units[id] || existsSync(file)) this.index.forget(mode, step);
       if (bytes > 0) renameSync(`${file}.new`, file);
@@ -204,6 +224,7 @@ export class AttachedEpisodes {
         ...(pictures.bytes > 0 && { pictures: pictures.bytes }),
       };
       if (mode === 'train' && isComplete) this.converted.diagnoses[step] = { ...diagnosis, written: newest };
+      if (mode === 'val' && isComplete) this.converted.validations[step] = { ...validation, written: newest };
       this.noteChange();
       return bytes + pictures.bytes;
     } catch (error) {
@@ -234,13 +255,19 @@ const sizeOf = (unit: Converted['units'][string] | undefined): number => (unit?.
 const convertedIn = (folder: RunFolder): Converted =>
   existsSync(folder.file(runFiles.attached))
     ? readJson(folder.path, runFiles.attached, convertedSchema)
-    : { schema: 1, units: {}, diagnoses: {} };
+    : { schema: 1, units: {}, diagnoses: {}, validations: {} };
 
 const diagnosedSteps = ({ diagnoses }: Converted): DiagnosedStep[] =>
   Object.entries(diagnoses).map(([step, diagnosis]) => ({ ...diagnosis, step: Number(step) }));
 
-/** Returns the diagnoses that an earlier process computed from a run's rollouts. */
-export const storedDiagnoses = (folder: RunFolder): DiagnosedStep[] => diagnosedSteps(convertedIn(folder));
+const validatedSteps = ({ validations }: Converted): ValidatedStep[] =>
+  Object.entries(validations).map(([step, validation]) => ({ ...validation, step: Number(step) }));
+
+/** Returns what an earlier process computed from a run's rollouts. */
+export function storedFindings(folder: RunFolder): { diagnoses: DiagnosedStep[]; validations: ValidatedStep[] } {
+  const converted = convertedIn(folder);
+  return { diagnoses: diagnosedSteps(converted), validations: validatedSteps(converted) };
+}
 
 /** Whether an error is about the run folder instead of the trainer's files. */
 const isOwn = (error: UserError, folder: string): boolean => error.message.includes(folder);

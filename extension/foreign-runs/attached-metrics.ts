@@ -11,8 +11,10 @@ import type { LineLog } from '../trainer/store/line-log';
 import { json, readJson } from '../trainer/store/run-documents';
 import type { RunFolder } from '../trainer/store/run-folder';
 import { alarmsOf, writeAlarms } from './attached-alarms';
+import type { ValidatedStep } from './attached-episodes';
 import { MetricTable, type DerivedRows } from './metric-table';
 import type { DiagnosedStep } from './rollout-diagnosis';
+import { untagged } from './validation-summary';
 
 export class AttachedMetrics {
   readonly table: MetricTable;
@@ -78,30 +80,50 @@ const derivedMetricsOf = (folder: RunFolder): DerivedMetrics =>
 export const modelScoringOf = (folder: RunFolder): ModelScoring | null =>
   hasEntrySync(folder.path, modelScoringFile) ? readJson(folder.path, modelScoringFile, modelScoringSchema) : null;
 
+/**
+ * Returns the metrics of a validation that may be derived. If the trainer logs the success of other tags only, it has
+ * other names for the environments than its rollouts, and nothing is derived by tag.
+ */
+function derivable(metrics: Record<string, number>, logged: readonly string[]): Record<string, number> {
+  const tags = logged.flatMap(name => /^val-env\/([^/]+)\/success$/.exec(name)?.[1] ?? []);
+  const isOwn = (name: string): boolean => tags.length === 0 || tags.includes(name.split('/')[1]);
+  return Object.fromEntries(Object.entries(metrics).filter(([name]) => untagged.includes(name) || isOwn(name)));
+}
+
 /** Share of responses with a thought from which on a policy counts as one that thinks. */
 const thinkingRate = 0.1;
+
+/** What the derived values follow from. */
+export interface Findings {
+  diagnoses: readonly DiagnosedStep[];
+  validations: readonly ValidatedStep[];
+  scoring: ModelScoring | null;
+  /** Names of the metrics that the trainer logs. */
+  logged: readonly string[];
+}
 
 /**
  * Returns the derived values by step. The share of responses with a thought is left out if the policy has never thought
  * and no prompt asks for thoughts, because its alarm would otherwise be raised in each run without reasoning.
  */
-export function derivedRows(diagnoses: Iterable<DiagnosedStep>, scoring: ModelScoring | null): DerivedRows {
-  const all = [...diagnoses];
+export function derivedRows({ diagnoses: all, validations, scoring, logged }: Findings): DerivedRows {
   const isThinking =
     all.some(({ asksForThoughts }) => asksForThoughts) ||
     maximum(
       all.map(({ metrics }) => metrics['thoughts/rate'] ?? 0),
       0,
     ) >= thinkingRate;
-  const rows = new Map(
+  const rows = new Map<number, { time: number; values: Record<string, number> }>(
     all.map(({ step, written: time, metrics }) => {
       const { 'thoughts/rate': rate, ...rest } = metrics;
       return [step, { time, values: isThinking && rate !== undefined ? metrics : rest }];
     }),
   );
-  for (const [step, { metrics }] of Object.entries(scoring?.steps ?? {})) {
-    const row = rows.get(Number(step));
-    rows.set(Number(step), { time: row?.time ?? 0, values: { ...row?.values, ...metrics } });
-  }
+  const add = (step: number, time: number, values: Record<string, number>): void => {
+    const row = rows.get(step);
+    rows.set(step, { time: row?.time ?? time, values: { ...row?.values, ...values } });
+  };
+  for (const { step, written, metrics } of validations) add(step, written, derivable(metrics, logged));
+  for (const [step, { metrics }] of Object.entries(scoring?.steps ?? {})) add(Number(step), 0, metrics);
   return rows;
 }

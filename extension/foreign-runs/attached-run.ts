@@ -35,6 +35,8 @@ export class AttachedRun {
   private warned = new Set<string>();
   /** Versions of the episodes and of the diagnosis under a model from which the table's derived values were computed. */
   private derivedFrom = '';
+  /** Names of the derived metrics. */
+  private derivedNames: readonly string[] = [];
   /** Model of the diagnosis. */
   private model: string | undefined;
 
@@ -130,11 +132,13 @@ export class AttachedRun {
    */
   async updateDerived(): Promise<boolean> {
     const { episodes, metrics, folder } = this;
-    const stamp = `${episodes.version} ${statSync(folder.file(modelScoringFile), { throwIfNoEntry: false })?.mtimeMs}`;
+    const stamp = `${episodes.version} ${this.table.keys.length} ${statSync(folder.file(modelScoringFile), { throwIfNoEntry: false })?.mtimeMs}`;
     if (stamp !== this.derivedFrom) {
       const scoring = modelScoringOf(folder);
       this.model = scoring?.model;
-      this.table.derive(derivedRows(episodes.diagnoses, scoring));
+      const { diagnoses, validations } = episodes;
+      this.table.derive(derivedRows({ diagnoses, validations, scoring, logged: this.table.keys }));
+      this.derivedNames = this.table.derivedNames;
     }
     this.derivedFrom = stamp;
     return metrics.writeDerived(this.model);
@@ -148,18 +152,21 @@ export class AttachedRun {
   /** Writes the status if it has changed. `activity` says what is read, or since when there is nothing new. */
   async updateStatus(state: RunStatus['state'], phase: FollowPhase = 'following', activity?: string): Promise<void> {
     const { table, run } = this;
-    const success = table.newest(table.keys.filter(key => /^val-env\/[^/]+\/success$/.test(key)));
-    const training = table.newest(table.keys.filter(key => /^train\/[^/]+\/success$/.test(key)));
+    const keys = [...table.keys, ...this.derivedNames];
+    const success = table.newest(keys.filter(key => /^val-env\/[^/]+\/success$/.test(key)));
+    const training = table.newest(keys.filter(key => /^train\/[^/]+\/success$/.test(key)));
     const step = table.steps.at(-1) ?? 0;
     const seconds = run.stepSeconds && table.newest(run.stepSeconds);
     const left = run.totalSteps > step ? run.totalSteps - step : 0;
+    const done = this.episodes.validations.reduce((sum, { episodes }) => sum + episodes, 0);
     const status: Omit<RunStatus, 'updated'> = {
       state,
       step,
       total_steps: run.totalSteps,
+      ...(run.evaluation && { episodes: { done, of: Math.max(done, run.evaluation.episodes) } }),
       success: share(success ?? training),
       success_of: success === undefined ? 'train' : 'val',
-      reward: table.newest(['critic/score/mean']) ?? null,
+      reward: table.newest(['critic/score/mean', 'val-env/charts/avg_episode_return']) ?? null,
       tokens_per_s: null, // verl's throughput is per GPU, and other trainers log none
       eta_s: state === 'running' && seconds !== undefined && left > 0 ? Math.round(left * seconds) : null,
       phase,

@@ -10,6 +10,7 @@ import type { ForeignEpisode, RolloutUnit } from './adapter';
 import type { AttachedPictures } from './attached-pictures';
 import { episodeRecord } from './episode-record';
 import { RolloutDiagnosis, type StepDiagnosis } from './rollout-diagnosis';
+import { ValidationSummary, type SummarisedValidation } from './validation-summary';
 
 /** Maximum number of rollouts of a step; the rest is not read. */
 const mostEpisodes = 200_000;
@@ -23,8 +24,10 @@ export interface WrittenEpisodes {
   skipped: number;
   /** Whether all rollouts are written. */
   isComplete: boolean;
-  /** Diagnosis of the written rollouts. */
+  /** Diagnosis of the written training rollouts. */
   diagnosis: StepDiagnosis;
+  /** Summary of the written validation rollouts. */
+  validation: SummarisedValidation;
 }
 
 interface WriteOptions {
@@ -52,6 +55,7 @@ export async function writeEpisodes(
   const groups = new Map<string, { id: number; members: number }>();
   const index = indexLine(mode, step, 0);
   const diagnosis = new RolloutDiagnosis();
+  const validation = new ValidationSummary();
   let [count, bytes, skipped] = [0, 0, 0];
   let isComplete = true;
   const output = createWriteStream(file);
@@ -89,11 +93,12 @@ export async function writeEpisodes(
       await write(text);
       addToIndex(index, episode, bytes);
       if (mode === 'train') diagnosis.add(episode, rollout.hasTexts ?? true);
+      else validation.add(episode);
       count++;
     }
   } finally {
     output.end();
     await Promise.race([once(output, 'close'), failed.catch(() => undefined)]);
   }
-  return { index, bytes, skipped, isComplete, diagnosis: diagnosis.result() };
+  return { index, bytes, skipped, isComplete, diagnosis: diagnosis.result(), validation: validation.result() };
 }

@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../../common/user-error';
-import { storedDiagnoses } from '../../foreign-runs/attached-episodes';
+import { storedFindings } from '../../foreign-runs/attached-episodes';
 import { AttachedMetrics, derivedRows, modelScoringOf } from '../../foreign-runs/attached-metrics';
 import { isFollowed } from '../../foreign-runs/follow-run';
 import { replaceFile } from '../../node/files';
@@ -105,7 +105,7 @@ export class ScoredSteps {
     try {
       const metrics = new AttachedMetrics(folder);
       try {
-        metrics.table.derive(derivedRows(storedDiagnoses(folder), scoring));
+        metrics.table.derive(derivedRows({ ...storedFindings(folder), scoring, logged: metrics.table.keys }));
         await metrics.writeDerived(scoring.model);
         metrics.writeAlarms();
       } finally {

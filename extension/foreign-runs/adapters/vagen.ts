@@ -26,6 +26,7 @@ export const vagen: Adapter = {
       config: {},
       totalSteps: 0,
       found: [],
+      evaluation: { episodes: 0 },
       missing: ['metrics: the files of an evaluation contain none'],
       metrics: [],
       rollouts: () => Promise.resolve({ units: [] }),

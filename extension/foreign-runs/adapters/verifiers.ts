@@ -1,9 +1,10 @@
-// verifiers without a trainer: the rollouts of an evaluation, shown as the validation of step 0.
+// verifiers without a trainer: the rollouts of an evaluation, shown as the validation of step 0. Before 0.4, metadata.json
+// has its results; of 0.4, they are derived from the rollouts.
 // Source: verifiers 0.4.0 (traces.jsonl) and earlier releases (results.jsonl with metadata.json).
 import { isRecord } from '../../common/json';
-import type { Adapter, MetricSource } from '../adapter';
+import type { Adapter, ForeignEpisode, MetricSource } from '../adapter';
 import { numbersIn, recordsOf } from '../json-rows';
-import { configIn, configValue, firstRecord, onlyRun, stem } from '../peek';
+import { configCount, configIn, configText, configValue, firstRecord, onlyRun, stem } from '../peek';
 import type { SourceFolder } from '../source-folder';
 import { legacyRollout, tracedRollout } from '../verifiers-traces';
 
@@ -24,11 +25,13 @@ export const verifiers: Adapter = {
     const folder = name.includes('/') ? name.slice(0, name.lastIndexOf('/')) : '';
     const within = folder === '' ? '' : `${folder}/`;
     const about = (await configIn(source, `${within}metadata.json`)) ?? (await evalConfig(source, within)) ?? {};
+    const env = configText(about, 'env_id');
     return {
       trainer: { name: 'verifiers' },
       name: stem(folder === '' ? source.path : folder),
       config: Object.keys(about).length > 0 ? { verifiers: about } : {},
       totalSteps: 0,
+      evaluation: { episodes: plannedRollouts(about) },
       found: [`rollouts: ${name}`],
       missing: ['metrics over steps: an evaluation has none'],
       metrics: [metadataSource(source, `${within}metadata.json`)],
@@ -39,7 +42,7 @@ export const verifiers: Adapter = {
               ...{ mode: 'val', step: 0, files: [name] },
               async *read() {
                 for await (const record of recordsOf(source, name))
-                  yield record && (tracedRollout(record) ?? legacyRollout(record));
+                  yield record && (tracedRollout(record) ?? namedAs(env, legacyRollout(record)));
               },
             },
           ],
@@ -47,6 +50,19 @@ export const verifiers: Adapter = {
     };
   },
 };
+
+/** The number of prompts times that of rollouts; 0 if either is unknown. */
+function plannedRollouts(about: Record<string, unknown>): number {
+  const [prompts] = ['num_examples', 'num_tasks', 'env.taskset.num_tasks']
+    .map(path => configCount(about, path))
+    .filter(count => count > 0);
+  const rollouts = configCount(about, 'rollouts_per_example') || configCount(about, 'num_rollouts');
+  return (prompts ?? 0) * rollouts;
+}
+
+/** A rollout with the environment's id as its tag; a row of version 0 names only the task of a group of environments. */
+const namedAs = (env: string | undefined, rollout: ForeignEpisode | null): ForeignEpisode | null =>
+  rollout && env !== undefined && rollout.tag === 'default' ? { ...rollout, tag: env } : rollout;
 
 /** Whether a file is that of an evaluation without a finished rollout: verifiers creates it empty, after the configuration. */
 async function hasBegun(source: SourceFolder, name: string): Promise<boolean> {
@@ -68,8 +84,18 @@ function metadataSource(source: SourceFolder, name: string): MetricSource {
       const metrics = isRecord(about['avg_metrics']) ? numbersIn(about['avg_metrics']) : {};
       const env = typeof about['env_id'] === 'string' ? about['env_id'] : 'rollout';
       const passed = isRecord(about['pass_at_k']) ? numbersIn(about['pass_at_k']) : {};
+      const { avg_reward, avg_error } = about;
       const values = {
-        ...numbersIn(about, ['num_examples', 'rollouts_per_example', 'time', 'pass_threshold']),
+        ...numbersIn(about, [
+          'num_examples',
+          'rollouts_per_example',
+          'time',
+          'pass_threshold',
+          'avg_reward',
+          'avg_error',
+        ]),
+        ...(typeof avg_reward === 'number' && { 'val-env/charts/avg_episode_return': avg_reward }),
+        ...(typeof avg_error === 'number' && { 'val-env/env_error_rate': avg_error }),
         ...Object.fromEntries(Object.entries(metrics).map(([key, value]) => [`val-env/${env}/${key}`, value])),
         ...Object.fromEntries(Object.entries(passed).map(([k, value]) => [`val-env/${env}/pass@${k}`, value])),
       };

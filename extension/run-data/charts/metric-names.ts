@@ -9,6 +9,7 @@ const names: readonly (readonly [key: string, name: string])[] = [
   ['time', 'Wall-clock time'],
   ['wall_s', 'Run time'],
   ['<side>/num_episodes', 'Episodes, all tags, <side>'],
+  ['val-env/num_prompts', 'Prompts, validation'],
   ['<side>/num_turns/mean', 'Turns per episode, <side>'],
   ['<side>/context_full', 'Episodes ended by a full context, <side>'],
   ['<side>/context_shortened', 'Episodes with a shortened context, <side>'],

@@ -186,8 +186,8 @@ const withRoles = ['train', 'val-env'].flatMap(side =>
   ['score', 'success', 'turns'].map(key => `${side}/<tag>/roles/<role>/${key}`),
 );
 
-/** Keys only in runs of other trainers; foreign-runs/rollout-diagnosis.test.ts covers them. */
-const inAttached = ['response_length/characters'];
+/** Keys only in runs of other trainers; the tests of rollout-diagnosis and validation-summary in foreign-runs cover them. */
+const inAttached = ['response_length/characters', 'val-env/num_prompts'];
 
 /** Keys logged only on a machine with an NVIDIA GPU; system-use.test.ts covers them. */
 const onGpus = ['perf/gpu_busy', 'perf/gpu_memory_mb'];
