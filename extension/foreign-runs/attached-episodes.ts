@@ -77,6 +77,8 @@ export class AttachedEpisodes {
   private readonly converted: Converted;
   private saved = true;
   private changes = 0;
+  /** Number of steps that the last call of `convert` left because their files may still be written. */
+  young = 0;
   /** Whether steps are left out because of the limit of bytes. */
   isCut = false;
   /** Sources that could not be read, each with the reason; tried again when they change. */
@@ -133,6 +135,7 @@ export class AttachedEpisodes {
     await this.convertBeginnings(newestFirst, options);
     let bytes = 0;
     let waiting = 0;
+    this.young = 0;
     for (const unit of newestFirst) {
       const id = idOf(unit);
       const known = this.converted.units[id];
@@ -146,9 +149,11 @@ export class AttachedEpisodes {
         bytes += sizeOf(known);
         continue;
       }
-      const isPostponed = signal.aborted || until() || this.isYoung(unit);
+      const isYoung = this.isYoung(unit);
+      const isPostponed = signal.aborted || until() || isYoung;
       const converted = isPostponed ? undefined : await this.convertUnit(unit, key, options);
       if (converted === undefined) waiting++;
+      if (isYoung) this.young++;
       bytes += converted ?? sizeOf(known);
     }
     return waiting;

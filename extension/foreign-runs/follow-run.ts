@@ -98,15 +98,15 @@ export async function followRun(
         shown = ['reading', `rollouts of step ${step}`];
         return attached.updateStatus('running', ...shown);
       };
-      const { waiting, isBusy } = await convert(attached, run, { once, signal: stopped, onStep });
+      const { waiting, isBusy, isCaughtUp } = await convert(attached, run, { once, signal: stopped, onStep });
       isComplete = waiting === 0;
       if (!isBusy) shown = ['following', silence(source, attached, run)];
       await attached.updateStatus(ended && isComplete ? 'finished' : 'running', ...shown);
       // Each change of earlier rows makes the pages read all rows again, so it is rare while steps are converted.
-      const isDue = waiting === 0 || performance.now() - derivedAt > derivedMs;
+      const isDue = isCaughtUp || performance.now() - derivedAt > derivedMs;
       if (isDue) derivedAt = performance.now();
       const derived = isDue && (await attached.updateDerived());
-      if (waiting === 0) attached.updateAlarms();
+      if (isCaughtUp) attached.updateAlarms();
       if (!isFirst && (grown || derived || attached.episodes.steps !== before)) onChange(attached, false);
       if (waiting === 0 && (once || ended)) break;
       const wait = waiting > 0 && !isFirst ? pollMs / 4 : Math.min(longestPollMs, Math.max(pollMs, 10 * walkMs));
@@ -135,12 +135,15 @@ interface Slice {
   onStep(step: number): Promise<void>;
 }
 
-/** Converts rollouts for a while. Returns the number of steps that remain, and whether the time was too short for them. */
+/**
+ * Converts rollouts for a while. Returns the number of steps that remain, whether the time was too short for them, and
+ * whether all of them are steps whose files may still be written, as the newest step of a trainer that appends rollouts.
+ */
 async function convert(
   attached: AttachedRun,
   run: ForeignRun,
   { once, ...options }: Slice,
-): Promise<{ waiting: number; isBusy: boolean }> {
+): Promise<{ waiting: number; isBusy: boolean; isCaughtUp: boolean }> {
   const began = performance.now();
   const until = (): boolean => !once && performance.now() - began > sliceMs;
   const { units, more = false } = await run.rollouts();
@@ -154,7 +157,11 @@ async function convert(
   const { skipped } = attached.episodes;
   if (waiting === 0 && skipped > 0)
     attached.warn(`${counted(skipped, 'line')} of the rollouts could not be read, so these rollouts are not shown`);
-  return { waiting: waiting + Number(more), isBusy: more || (waiting > 0 && until()) };
+  return {
+    waiting: waiting + Number(more),
+    isBusy: more || (waiting > 0 && until()),
+    isCaughtUp: !more && waiting === attached.episodes.young,
+  };
 }
 
 /** Whether the last planned step is there. */

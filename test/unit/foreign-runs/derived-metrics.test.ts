@@ -3,6 +3,10 @@ import { appendFileSync, mkdirSync, readFileSync, utimesSync, writeFileSync } fr
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { eventSchema } from '../../../extension/run-data/run-events';
+import { AttachedRun } from '../../../extension/foreign-runs/attached-run';
+import { followRun } from '../../../extension/foreign-runs/follow-run';
+import { recognise } from '../../../extension/foreign-runs/recognition';
+import { SourceFolder } from '../../../extension/foreign-runs/source-folder';
 import type { RunFolder } from '../../../extension/trainer/store/run-folder';
 import { attachOnce } from '../../support/attached';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -102,6 +106,30 @@ it('raises the alarms of the Echo Trap, and withdraws those that do not follow f
     'share of the most frequent thought was above 50 % in each of the last 3 steps: 1, bound 0.5',
   );
 });
+
+it('raises alarms while the trainer appends rollouts to its newest step', async () => {
+  const { folder, line, rollouts } = foreign();
+  for (let step = 1; step <= 14; step++) {
+    line(step, { 'actor/grad_norm': step === 14 ? 50 : 1 });
+    rollouts(step, [1, 0]);
+  }
+  const newest = join(folder, 'rollouts', '15.jsonl');
+  writeFileSync(newest, '');
+  const grow = setInterval(() => utimesSync(newest, new Date(), new Date()), 200);
+  const source = await SourceFolder.open(folder);
+  const { adapter, run } = await recognise(source);
+  const made = await AttachedRun.create(workspace(), source, run, { adapter: adapter.id });
+  const stop = new AbortController();
+  const following = followRun(made, source, run, {
+    ...{ episodeBytes: 1e9, once: false, signal: stop.signal },
+    onChange: () => undefined,
+  });
+  await expect.poll(() => alarms(made), { timeout: 20_000 }).toEqual([['gradient_spike', 14]]);
+  expect(made.readStatus()?.state).toBe('running');
+  stop.abort();
+  await following;
+  clearInterval(grow);
+}, 30_000);
 
 it('raises no alarm about missing thoughts in a run without reasoning', async () => {
   const { folder, line, rollouts } = foreign();
