@@ -24,6 +24,8 @@ export interface MetricSource {
    * since the last call; all its rows are then passed again.
    */
   read(add: (row: MetricRow) => void): Promise<boolean>;
+  /** Sentences about parts that could not be read: file, reason and remedy. Absent if every part is read or fails. */
+  problems?(): string[];
 }
 
 export interface ChatMessage {
@@ -111,9 +113,10 @@ export interface ForeignRun {
   metrics: readonly MetricSource[];
   /**
    * Returns the rollouts that the folder contains now, in any order. Called after each refresh of the listing. `more` is
-   * true if a part of the files has not been looked at yet; the next call continues.
+   * true if a part of the files has not been looked at yet; the next call continues. `problems` says which files could
+   * not be read, in sentences.
    */
-  rollouts(): Promise<{ units: RolloutUnit[]; more?: boolean }>;
+  rollouts(): Promise<{ units: RolloutUnit[]; more?: boolean; problems?: string[] }>;
   /** Looks for sources in files that the listing had not before; absent in what an adapter returns (growing-run.ts). */
   refresh?(): Promise<void>;
   /** Whether the trainer has marked the run as ended; absent if it never does. */

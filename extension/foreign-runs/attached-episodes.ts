@@ -5,9 +5,9 @@
 // step can be interrupted at each rollout; nothing of it is then kept.
 import { createHash } from 'node:crypto';
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { maximum } from '../common/lists';
-import { UserError } from '../common/user-error';
 import { replaceFile } from '../node/files';
 import { episodesFile, picturesFolder, runFiles } from '../run-data/run-file-names';
 import { EpisodeIndexLog } from '../trainer/store/episode-index-log';
@@ -16,6 +16,7 @@ import { json, readJson } from '../trainer/store/run-documents';
 import type { RolloutUnit } from './adapter';
 import { AttachedPictures } from './attached-pictures';
 import { writeEpisodes } from './episode-file';
+import { problemOf } from './left-out';
 import type { DiagnosedStep } from './rollout-diagnosis';
 import type { SourceFolder } from './source-folder';
 import type { SummarisedValidation } from './validation-summary';
@@ -36,7 +37,13 @@ const convertedSchema = z.object({
   schema: z.literal(1),
   units: z.record(
     z.string(),
-    z.object({ key: z.string(), bytes: z.number(), skipped: z.number(), pictures: z.number().optional() }),
+    z.object({
+      key: z.string(),
+      bytes: z.number(),
+      skipped: z.number(),
+      left_out: z.number().optional().describe('rollouts beyond the limits of a step'),
+      pictures: z.number().optional(),
+    }),
   ),
   /** By training step; kept when the episodes of the step are removed. Absent in files of earlier versions. */
   diagnoses: z
@@ -72,6 +79,13 @@ export interface ConvertOptions {
   onStep?: (step: number) => Promise<void>;
 }
 
+interface Sums {
+  /** Number of changes for which the sums were computed. */
+  version: number;
+  skipped: number;
+  leftOut: readonly { step: number; rollouts: number }[];
+}
+
 export class AttachedEpisodes {
   private readonly index: EpisodeIndexLog;
   private readonly converted: Converted;
@@ -79,16 +93,21 @@ export class AttachedEpisodes {
   private changes = 0;
   /** Number of steps that the last call of `convert` left because their files may still be written. */
   young = 0;
+  private counted: Sums | undefined;
   /** Whether steps are left out because of the limit of bytes. */
   isCut = false;
+  /** Files that could not be divided into steps, each in a sentence. */
+  unread: readonly string[] = [];
   /** Sources that could not be read, each with the reason; tried again when they change. */
   readonly problems = new Map<string, string>();
 
   constructor(
     private readonly folder: RunFolder,
     private readonly source: SourceFolder,
-    /** Maximum bytes of the converted episodes; the step that exceeds them is the last. */
+    /** Maximum bytes of the converted episodes, also of one step; the step that exceeds them is the last. */
     readonly mostBytes: number,
+    /** Maximum number of rollouts of a step. */
+    readonly mostRollouts = 200_000,
   ) {
     this.index = new EpisodeIndexLog(folder.file(runFiles.episodeIndex), name => folder.file(name));
     this.converted = convertedIn(folder);
@@ -117,7 +136,26 @@ export class AttachedEpisodes {
 
   /** Number of lines and rows that were no rollouts. */
   get skipped(): number {
-    return Object.values(this.converted.units).reduce((sum, { skipped }) => sum + skipped, 0);
+    return this.sums.skipped;
+  }
+
+  /** Steps of which some rollouts are left out because of the limits of a step, the newest first. */
+  get leftOut(): readonly { step: number; rollouts: number }[] {
+    return this.sums.leftOut;
+  }
+
+  /** What is left out of all units; computed once per change, because a run may have many steps. */
+  private get sums(): Sums {
+    if (this.counted?.version === this.changes) return this.counted;
+    let skipped = 0;
+    const leftOut: { step: number; rollouts: number }[] = [];
+    for (const [id, unit] of Object.entries(this.converted.units)) {
+      skipped += unit.skipped;
+      if (unit.left_out !== undefined) leftOut.push({ step: unitOf(id).step, rollouts: unit.left_out });
+    }
+    leftOut.sort((a, b) => b.step - a.step);
+    this.counted = { version: this.changes, skipped, leftOut };
+    return this.counted;
   }
 
   /** Number of converted steps. */
@@ -212,8 +250,9 @@ export class AttachedEpisodes {
     await onStep?.(step);
     const pictures = new AttachedPictures(this.source, this.folder.file(picturesFolder(mode, step)), this.mostBytes);
     try {
-      const written = await writeEpisodes(unit, `${file}.new`, { most, pictures, signal });
-      const { index, bytes, skipped, isComplete, diagnosis, validation } = written;
+      const limits = { bytes: this.mostBytes, rollouts: this.mostRollouts };
+      const written = await writeEpisodes(unit, `${file}.new`, { most, limits, pictures, signal });
+      const { index, bytes, skipped, leftOut, isComplete, diagnosis, validation } = written;
       pictures.publish();
       if (this.converted.units[id] || existsSync(file)) this.index.forget(mode, step);
       if (bytes > 0) renameSync(`${file}.new`, file);
@@ -226,6 +265,7 @@ export class AttachedEpisodes {
       this.converted.units[id] = {
         key: isComplete ? key : `beginning of ${key}`,
         ...{ bytes, skipped },
+        ...(leftOut > 0 && { left_out: leftOut }),
         ...(pictures.bytes > 0 && { pictures: pictures.bytes }),
       };
       if (mode === 'train' && isComplete) this.converted.diagnoses[step] = { ...diagnosis, written: newest };
@@ -236,8 +276,7 @@ export class AttachedEpisodes {
       rmSync(`${file}.new`, { force: true });
       pictures.discard();
       if (signal.aborted) return undefined;
-      if (!(error instanceof UserError) || isOwn(error, this.folder.path)) throw error;
-      this.problems.set(`${id} ${key}`, error.message);
+      this.problems.set(`${id} ${key}`, problemOf(error, join(this.source.root, unit.files[0]), this.folder.path));
       return 0;
     }
   }
@@ -273,9 +312,6 @@ export function storedFindings(folder: RunFolder): { diagnoses: DiagnosedStep[];
   const converted = convertedIn(folder);
   return { diagnoses: diagnosedSteps(converted), validations: validatedSteps(converted) };
 }
-
-/** Whether an error is about the run folder instead of the trainer's files. */
-const isOwn = (error: UserError, folder: string): boolean => error.message.includes(folder);
 
 const idOf = ({ mode, step }: Pick<RolloutUnit, 'mode' | 'step'>): string => `${mode}-${step}`;
 

@@ -1,6 +1,7 @@
 // The run folder of an attached run: created once per source, and updated from the trainer's files. Nothing outside of
 // this folder is written. One process at a time follows a run; it holds the run's lease.
 import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Manifest } from '../run-data/run-manifest';
 import type { RunStatus } from '../run-data/run-status-file';
 import { isRecord } from '../common/json';
@@ -11,9 +12,12 @@ import { RunFolder } from '../trainer/store/run-folder';
 import type { ForeignRun } from './adapter';
 import { AttachedEpisodes } from './attached-episodes';
 import { AttachedMetrics, derivedRows, modelScoringOf } from './attached-metrics';
+import { leftOutOf, problemOf } from './left-out';
 import type { MetricTable } from './metric-table';
 import type { SourceFolder } from './source-folder';
 
+/** Maximum number of sentences in the status about what is not shown; the events have all. */
+const mostSentences = 20;
 /** Milliseconds between two writes while a large file of metrics is read. */
 const writeMs = 1000;
 
@@ -33,6 +37,8 @@ export class AttachedRun {
   /** Whether a source was truncated, also before this process began, and no row of it was read since. */
   private hasRestarted = true;
   private warned = new Set<string>();
+  /** Files of metrics and of rollouts that could not be read, each with the reason. */
+  private readonly problems = new Map<string, string>();
   /** Versions of the episodes and of the diagnosis under a model from which the table's derived values were computed. */
   private derivedFrom = '';
   /** Names of the derived metrics. */
@@ -94,6 +100,13 @@ export class AttachedRun {
     return new AttachedRun(folder, source, run, episodeBytes);
   }
 
+  /** What is not shown, in sentences. */
+  get leftOut(): string[] {
+    const { run, table, episodes, source, problems } = this;
+    const inMetrics = run.metrics.flatMap(each => each.problems?.() ?? []);
+    return [...problems.values(), ...inMetrics, ...table.limits, ...leftOutOf(source, episodes)];
+  }
+
   /**
    * Reads new metrics and writes them, those of a large file in parts. Returns whether there were any. Throws the reason
    * of `signal` if it is aborted meanwhile; the rows that were read are then written, and this object cannot read further.
@@ -105,7 +118,7 @@ export class AttachedRun {
     for (const source of run.metrics) {
       const seen = this.isRead ? Date.now() : (this.source.stat(source.name)?.mtimeMs ?? Date.now());
       const rename = run.rename ?? ((name: string) => name);
-      const again = await source.read(row => {
+      const reading = source.read(row => {
         signal?.throwIfAborted();
         last = Math.max(last, row.step);
         const values: Record<string, number> = {};
@@ -114,6 +127,12 @@ export class AttachedRun {
         if (performance.now() - written < writeMs) return;
         has = metrics.write() || has;
         written = performance.now();
+      });
+      this.problems.delete(source.name);
+      const again = await reading.catch((error: unknown) => {
+        signal?.throwIfAborted();
+        this.problems.set(source.name, problemOf(error, join(this.source.root, source.name), this.folder.path));
+        return false;
       });
       this.hasRestarted ||= again;
     }
@@ -144,14 +163,15 @@ export class AttachedRun {
     return metrics.writeDerived(this.model);
   }
 
-  /** Writes the alarms; called while no rollouts wait to be converted. */
-  updateAlarms(): void {
+  /** Writes the alarms, and warnings for what is not shown; called while no rollouts wait to be converted. */
+  updateEvents(): void {
     this.metrics.writeAlarms();
+    for (const sentence of this.leftOut) this.warn(sentence);
   }
 
   /** Writes the status if it has changed. `activity` says what is read, or since when there is nothing new. */
   async updateStatus(state: RunStatus['state'], phase: FollowPhase = 'following', activity?: string): Promise<void> {
-    const { table, run } = this;
+    const { table, run, leftOut } = this;
     const keys = [...table.keys, ...this.derivedNames];
     const success = table.newest(keys.filter(key => /^val-env\/[^/]+\/success$/.test(key)));
     const training = table.newest(keys.filter(key => /^train\/[^/]+\/success$/.test(key)));
@@ -171,6 +191,7 @@ export class AttachedRun {
       eta_s: state === 'running' && seconds !== undefined && left > 0 ? Math.round(left * seconds) : null,
       phase,
       ...(activity !== undefined && { activity }),
+      ...(leftOut.length > 0 && { left_out: leftOut.slice(0, mostSentences) }),
     };
     const text = JSON.stringify(status);
     if (text === this.shown) return;

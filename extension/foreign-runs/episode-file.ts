@@ -1,8 +1,9 @@
 // Writes the rollouts of one step and mode as a file of episodes, with their index line and diagnosis. Prompt groups and
 // members are numbered in the order of the rollouts. The file is complete when `writeEpisodes` returns; the caller
-// removes it after an error.
+// removes it after an error. Rollouts beyond the limits are counted.
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { storeError } from '../node/files';
 import { addToIndex, indexLine, type EpisodeIndexLine } from '../run-data/episode-index-line';
 import { mostLineBytes } from '../run-data/run-file-names';
@@ -12,17 +13,19 @@ import { episodeRecord } from './episode-record';
 import { RolloutDiagnosis, type StepDiagnosis } from './rollout-diagnosis';
 import { ValidationSummary, type SummarisedValidation } from './validation-summary';
 
-/** Maximum number of rollouts of a step; the rest is not read. */
-const mostEpisodes = 200_000;
 /** Maximum bytes of an episode's line: its index line and readers have the same limit. */
 const mostEpisodeBytes = mostLineBytes / 2;
+/** Milliseconds of work between two yields to the event loop, so that the work can be aborted. */
+const yieldMs = 50;
 
 export interface WrittenEpisodes {
   index: EpisodeIndexLine;
   bytes: number;
   /** Number of lines and rows that were no rollouts. */
   skipped: number;
-  /** Whether all rollouts are written. */
+  /** Number of rollouts beyond the limits of a step. */
+  leftOut: number;
+  /** Whether the unit was read to its end. */
   isComplete: boolean;
   /** Diagnosis of the written training rollouts. */
   diagnosis: StepDiagnosis;
@@ -31,8 +34,10 @@ export interface WrittenEpisodes {
 }
 
 interface WriteOptions {
-  /** Bytes after which no further rollout is written. */
+  /** Bytes after which no further rollout is read. */
   most: number;
+  /** Numbers of bytes and rollouts after which no further rollout is written; the others are counted. */
+  limits: { bytes: number; rollouts: number };
   pictures: AttachedPictures;
   signal: AbortSignal;
 }
@@ -49,14 +54,15 @@ function groupKey({ group, isGroupedByText, messages }: ForeignEpisode): string 
 export async function writeEpisodes(
   unit: RolloutUnit,
   file: string,
-  { most, pictures, signal }: WriteOptions,
+  { most, limits, pictures, signal }: WriteOptions,
 ): Promise<WrittenEpisodes> {
   const { mode, step } = unit;
   const groups = new Map<string, { id: number; members: number }>();
   const index = indexLine(mode, step, 0);
   const diagnosis = new RolloutDiagnosis();
   const validation = new ValidationSummary();
-  let [count, bytes, skipped] = [0, 0, 0];
+  let [count, bytes, skipped, leftOut] = [0, 0, 0, 0];
+  let yielded = performance.now();
   let isComplete = true;
   const output = createWriteStream(file);
   const failed = once(output, 'error').then(([error]) => Promise.reject(storeError('write', file, error)));
@@ -66,14 +72,21 @@ export async function writeEpisodes(
   };
   try {
     for await (const rollout of unit.read()) {
+      if (performance.now() - yielded > yieldMs) {
+        await yieldToEventLoop();
+        yielded = performance.now();
+      }
       signal.throwIfAborted();
-      if (count >= mostEpisodes) break;
       if (bytes >= most) {
         isComplete = false;
         break;
       }
       if (!rollout || !Number.isFinite(rollout.reward)) {
         skipped++;
+        continue;
+      }
+      if (count >= limits.rollouts || bytes >= limits.bytes) {
+        leftOut++;
         continue;
       }
       const copied = await pictures.withCopies(rollout);
@@ -100,5 +113,5 @@ export async function writeEpisodes(
     output.end();
     await Promise.race([once(output, 'close'), failed.catch(() => undefined)]);
   }
-  return { index, bytes, skipped, isComplete, diagnosis: diagnosis.result(), validation: validation.result() };
+  return { index, bytes, skipped, leftOut, isComplete, diagnosis: diagnosis.result(), validation: validation.result() };
 }

@@ -2,11 +2,13 @@
 // masked CRC-32C of the length, payload, masked CRC-32C of the payload. A payload is an Event
 // (tensorflow/core/util/event.proto). Scalars are stored as simple_value, or by newer writers as a tensor. Several files
 // of a folder belong together: each restart begins one. Kinds of data other than scalars are skipped; a record of more than
-// 16 MiB, or one whose length has a wrong checksum, ends the file.
-import { dirname } from 'node:path';
+// 16 MiB, or one whose length has a wrong checksum, ends the file, and a record whose payload has a wrong checksum is
+// skipped. Both are reported.
+import { dirname, join } from 'node:path';
 import { Reader } from 'protobufjs/minimal';
 import { UserError } from '../common/user-error';
 import { maskedCrc } from '../common/crc32c';
+import { counted } from '../common/numbers';
 import { isMissing, openRegular } from '../node/bounded-file';
 import { readRange } from '../node/json-lines';
 import type { MetricRow, MetricSource } from './adapter';
@@ -30,7 +32,9 @@ export function eventFolders(source: SourceFolder): Map<string, string[]> {
   const folders = new Map<string, string[]>();
   for (const { name } of source.matching(eventFileName)) {
     const folder = name.includes('/') ? dirname(name) : '';
-    folders.set(folder, [...(folders.get(folder) ?? []), name]);
+    const names = folders.get(folder);
+    if (names) names.push(name);
+    else folders.set(folder, [name]);
   }
   return folders;
 }
@@ -58,6 +62,7 @@ export function eventSource(source: SourceFolder, name: string, isIn: (folder: s
   const files = new Map<string, EventFile>();
   return {
     name,
+    problems: () => [...files.values()].flatMap(file => file.problem() ?? []),
     async read(add) {
       let restarted = false;
       const names = [...eventFolders(source)].flatMap(([folder, own]) => (isIn(folder) ? own : []));
@@ -76,19 +81,31 @@ const createdAt = (name: string): number => Number(/\.tfevents\.(\d{1,15})(?:\.|
 
 class EventFile {
   private offset = 0;
-  private damaged = false;
+  /** What is wrong with the record at `offset`; no record after it is read. */
+  private damage: string | undefined;
+  /** Number of skipped records. */
+  private skipped = 0;
 
   constructor(
     private readonly source: SourceFolder,
     private readonly name: string,
   ) {}
 
+  /** Returns which part of the file is not shown, in one sentence; undefined if all of it is. */
+  problem(): string | undefined {
+    const path = join(this.source.root, this.name);
+    if (this.damage !== undefined)
+      return `${path} has ${this.damage} at byte ${this.offset}: the metrics after it are not shown; remove the file if the trainer has written another one`;
+    if (this.skipped === 0) return undefined;
+    return `${path} has ${counted(this.skipped, 'record')} with a wrong checksum: their metrics are not shown; copy the file again`;
+  }
+
   /** Reads the records that were appended since the last call; returns true if the file was truncated. */
   async read(add: (row: MetricRow) => void): Promise<boolean> {
     const size = this.source.stat(this.name)?.size ?? 0;
     const restarted = size < this.offset;
-    if (restarted) [this.offset, this.damaged] = [0, false];
-    if (this.damaged || size <= this.offset) return restarted;
+    if (restarted) [this.offset, this.damage, this.skipped] = [0, undefined, 0];
+    if (this.damage !== undefined || size <= this.offset) return restarted;
     let handle;
     try {
       handle = await openRegular(this.source.at(this.name), this.source.root);
@@ -101,7 +118,7 @@ class EventFile {
         const bytes = await readRange(handle, this.offset, length);
         const { used, needed } = this.records(bytes, add);
         this.offset += used;
-        if (this.damaged || bytes.length < length) break; // the rest of the file is an incomplete record
+        if (this.damage !== undefined || bytes.length < length) break; // the rest of the file is an incomplete record
         length = used === 0 ? needed : blockBytes;
       }
     } finally {
@@ -124,12 +141,9 @@ class EventFile {
     let at = 0;
     while (at + headBytes <= bytes.length) {
       const length = bytes.readUInt32LE(at);
-      const isRecord =
-        bytes.readUInt32LE(at + 4) === 0 &&
-        length <= mostRecordBytes &&
-        bytes.readUInt32LE(at + 8) === maskedCrc(bytes.subarray(at, at + 8));
-      if (!isRecord) {
-        this.damaged = true;
+      const isRecord = bytes.readUInt32LE(at + 8) === maskedCrc(bytes.subarray(at, at + 8));
+      if (!isRecord || bytes.readUInt32LE(at + 4) !== 0 || length > mostRecordBytes) {
+        this.damage = isRecord ? `a record of more than ${mostRecordBytes} bytes` : 'a length with a wrong checksum';
         return { used: at, needed: 0 };
       }
       const end = at + headBytes + length + tailBytes;
@@ -139,7 +153,7 @@ class EventFile {
         this.requireKnownVersion(payload, at);
         const row = rowOf(payload);
         if (row) add(row);
-      }
+      } else this.skipped++;
       at = end;
     }
     return { used: at, needed: headBytes };

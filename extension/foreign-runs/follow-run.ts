@@ -3,7 +3,6 @@
 // and in containers; changes of the metrics' folders are noticed at once where the system reports them.
 import { dirname, join } from 'node:path';
 import { watch, type FSWatcher } from 'chokidar';
-import { counted } from '../common/numbers';
 import { UserError } from '../common/user-error';
 import { acquireLease, newToken, readLease } from '../trainer/store/held-lease';
 import type { RunFolder } from '../trainer/store/run-folder';
@@ -16,6 +15,8 @@ const pollMs = 1000;
 const longestPollMs = 30_000;
 /** Milliseconds for which rollouts are converted between two looks at the metrics. */
 const sliceMs = 1000;
+/** Minimum milliseconds between two updates of the status while rollouts are converted. */
+const statusMs = 250;
 /** Minimum milliseconds between two updates of derived metrics while steps wait to be converted. */
 const derivedMs = 20_000;
 /** A run is called silent after this many times the duration of a step, and at least this many milliseconds. */
@@ -94,9 +95,12 @@ export async function followRun(
       await attached.updateStatus('running', ...shown);
       if (isFirst) onChange(attached, true);
       const before = attached.episodes.steps;
-      const onStep = (step: number): Promise<void> => {
+      let statusAt = -Infinity;
+      const onStep = async (step: number): Promise<void> => {
         shown = ['reading', `rollouts of step ${step}`];
-        return attached.updateStatus('running', ...shown);
+        if (performance.now() - statusAt < statusMs) return; // a run may have many small steps
+        await attached.updateStatus('running', ...shown);
+        statusAt = performance.now();
       };
       const { waiting, isBusy, isCaughtUp } = await convert(attached, run, { once, signal: stopped, onStep });
       isComplete = waiting === 0;
@@ -106,7 +110,7 @@ export async function followRun(
       const isDue = isCaughtUp || performance.now() - derivedAt > derivedMs;
       if (isDue) derivedAt = performance.now();
       const derived = isDue && (await attached.updateDerived());
-      if (isCaughtUp) attached.updateAlarms();
+      if (isCaughtUp) attached.updateEvents();
       if (!isFirst && (grown || derived || attached.episodes.steps !== before)) onChange(attached, false);
       if (waiting === 0 && (once || ended)) break;
       const wait = waiting > 0 && !isFirst ? pollMs / 4 : Math.min(longestPollMs, Math.max(pollMs, 10 * walkMs));
@@ -146,17 +150,10 @@ async function convert(
 ): Promise<{ waiting: number; isBusy: boolean; isCaughtUp: boolean }> {
   const began = performance.now();
   const until = (): boolean => !once && performance.now() - began > sliceMs;
-  const { units, more = false } = await run.rollouts();
+  const { units, more = false, problems = [] } = await run.rollouts();
+  attached.episodes.unread = problems;
   const waiting = await attached.episodes.convert(units, { until, ...options });
   await attached.episodes.save();
-  for (const message of attached.episodes.problems.values()) attached.warn(message);
-  if (attached.episodes.isCut)
-    attached.warn(
-      `the episodes of the oldest steps are not shown, because all converted episodes would take more than ${attached.episodes.mostBytes / 1e9} GB: attach the run with a larger --space`,
-    );
-  const { skipped } = attached.episodes;
-  if (waiting === 0 && skipped > 0)
-    attached.warn(`${counted(skipped, 'line')} of the rollouts could not be read, so these rollouts are not shown`);
   return {
     waiting: waiting + Number(more),
     isBusy: more || (waiting > 0 && until()),

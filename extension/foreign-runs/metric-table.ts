@@ -4,12 +4,10 @@
 // `lines` has the byte offset of each; a name has the trainer's values at all steps, or derived values at all steps.
 import { readLines, type LineLog } from '../trainer/store/line-log';
 import { isRecord, jsonOrNothing } from '../common/json';
-import { UserError } from '../common/user-error';
 import type { MetricRow } from './adapter';
 
-/** Maximum number of values, 8 bytes each, and of names. */
-const mostCells = 2 ** 25;
-const mostNames = 16_384;
+/** Maximum number of values (8 bytes each), of rows, of names, and of characters of a name. */
+const defaultLimits = { cells: 2 ** 25, rows: 1_000_000, names: 16_384, nameLength: 1000 };
 /** Number of lines per write. */
 const batchLines = 512;
 
@@ -35,11 +33,16 @@ export class MetricTable {
   private sorted: number[] | undefined;
   private lines: { step: number; from: number }[] = [];
   private derived: DerivedRows = new Map();
+  /** What the limits leave out, in sentences. */
+  private readonly cut = new Set<string>();
   /** The smallest step that differs from the file. */
   private dirty = Infinity;
 
   /** `stepSeconds`: see ForeignRun. */
-  constructor(private readonly stepSeconds: readonly string[] = []) {}
+  constructor(
+    private readonly stepSeconds: readonly string[] = [],
+    private readonly most = defaultLimits,
+  ) {}
 
   /** Reads the rows that an earlier process wrote to `file`. `derived` has the names of its derived metrics. */
   load(file: string, derived: ReadonlySet<string>): void {
@@ -120,14 +123,28 @@ export class MetricTable {
     return undefined;
   }
 
+  /** Returns what is left out because of the limits, in sentences. */
+  get limits(): string[] {
+    return [...this.cut];
+  }
+
   /** Returns the names of the trainer's metrics, in the order of their first appearance. */
   get keys(): readonly string[] {
     return this.names;
   }
 
-  /** Adds values to a step; values of the same name are replaced. `seen` is the time of a row without a time. */
+  /**
+   * Adds values to a step; values of the same name are replaced. `seen` is the time of a row without a time. Values
+   * beyond the limits are left out.
+   */
   merge({ step, time, values }: MetricRow, seen: number): void {
     let row = this.rows.get(step);
+    if (!row && this.rows.size >= this.most.rows) {
+      this.cut.add(
+        `the metrics have more than ${this.most.rows} steps: the later ones are not shown; attach fewer steps`,
+      );
+      return;
+    }
     if (!row) {
       row = { time: time ?? seen, isTimed: time !== undefined, cells: new Float64Array(0) };
       this.rows.set(step, row);
@@ -141,8 +158,7 @@ export class MetricTable {
     }
     for (const [name, value] of Object.entries(values)) {
       const number = this.numberOf(name);
-      if (number >= row.cells.length) this.widen(row);
-      if (row.cells[number] === value) continue;
+      if (number === undefined || !this.hasCell(row, number) || row.cells[number] === value) continue;
       row.cells[number] = value;
       this.dirty = Math.min(this.dirty, step);
     }
@@ -221,25 +237,41 @@ export class MetricTable {
     return began === undefined ? undefined : this.steps.map(step => (this.timeOf(step) - began) / 1000);
   }
 
-  private numberOf(name: string): number {
+  /** Returns the number of a name; undefined if the name is left out. */
+  private numberOf(name: string): number | undefined {
     const known = this.numbers.get(name);
     if (known !== undefined) return known;
-    if (this.names.length >= mostNames)
-      throw new UserError(`the metrics have more than ${mostNames} names: attach a file with fewer metrics`);
+    if (name.length > this.most.nameLength) {
+      this.cut.add(
+        `metrics whose names have more than ${this.most.nameLength} characters are not shown: shorten the names`,
+      );
+      return undefined;
+    }
+    if (this.names.length >= this.most.names) {
+      this.cut.add(
+        `the metrics have more than ${this.most.names} names: the others are not shown; attach fewer metrics`,
+      );
+      return undefined;
+    }
     this.numbers.set(name, this.names.length);
     for (const [step, { values }] of this.derived) if (name in values) this.dirty = Math.min(this.dirty, step);
     return this.names.push(name) - 1;
   }
 
-  private widen(row: Row): void {
+  /** Makes room for all names in a row. Returns whether the row has a cell with this number. */
+  private hasCell(row: Row, number: number): boolean {
+    if (number < row.cells.length) return true;
+    if (this.cells + this.names.length - row.cells.length > this.most.cells) {
+      this.cut.add(
+        `the metrics have more than ${this.most.cells} values: the others are not shown; attach fewer steps`,
+      );
+      return false;
+    }
     const cells = new Float64Array(this.names.length).fill(Number.NaN);
     cells.set(row.cells);
     this.cells += cells.length - row.cells.length;
     row.cells = cells;
-    if (this.cells > mostCells)
-      throw new UserError(
-        `the metrics have more than ${mostCells} values: attach a folder with fewer steps or metrics`,
-      );
+    return true;
   }
 }
 

@@ -9,7 +9,7 @@ import { looseRecord } from './json-rows';
 import type { SourceFolder } from './source-folder';
 
 /** Maximum bytes of a first line. */
-const mostPeekBytes = 2 ** 22;
+export const mostPeekBytes = 2 ** 24;
 
 /** Returns the object in the first line of a file; undefined if the line is no JSON object or too long. */
 export async function firstRecord(source: SourceFolder, name: string): Promise<Record<string, unknown> | undefined> {
@@ -17,7 +17,7 @@ export async function firstRecord(source: SourceFolder, name: string): Promise<R
   return looseRecord(line);
 }
 
-/** Returns the beginning of a file, at most 4 MiB; empty if it cannot be read. */
+/** Returns the beginning of a file, at most 16 MiB; empty if it cannot be read. */
 export async function firstBytes(source: SourceFolder, name: string): Promise<Buffer> {
   try {
     const handle = await openRegular(source.at(name), source.root);
@@ -42,8 +42,12 @@ export async function configIn(source: SourceFolder, name: string): Promise<Reco
   if (name.endsWith('.json')) return looseRecord(text);
   const document = yamlDocument(text, { merge: true });
   if (document.errors.length > 0) return undefined;
-  const value: unknown = document.toJS({ maxAliasCount: 100 });
-  return isRecord(value) ? value : undefined;
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: 100 });
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined; // aliases that expand beyond the limit
+  }
 }
 
 /** Returns the value at a path such as `trainer.project_name`; undefined if there is none. */

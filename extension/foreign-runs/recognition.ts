@@ -15,6 +15,7 @@ import { verifiers } from './adapters/verifiers';
 import { verl } from './adapters/verl';
 import { growingRun } from './growing-run';
 import { proposedMapping } from './mapping-guess';
+import { firstBytes, mostPeekBytes } from './peek';
 import type { SourceFolder } from './source-folder';
 
 /** All adapters, in the order in which they are asked. */
@@ -60,7 +61,19 @@ export async function recognise(source: SourceFolder, id?: string, mapping: Mapp
       `${source.path}: the fields of ${proposal.file} have unusual names: check the proposed mapping, and give it with --mapping`,
       proposal,
     );
+  const long = await overlongFile(source);
+  if (long !== undefined)
+    throw new UserError(
+      `${source.path} is not recognised: the first line of ${long} has more than ${mostPeekBytes} bytes; remove this line or file`,
+    );
   throw new UserError(
     `${source.path} contains no files of ${id ?? 'a known trainer'} (known: ${names}): give the folder into which the trainer writes, or a JSON-lines file`,
   );
+}
+
+/** Returns a file of JSON lines whose first line is too long to be looked at. */
+async function overlongFile(source: SourceFolder): Promise<string | undefined> {
+  for (const { name } of source.matching(/\.(?:jsonl|ndjson)$/))
+    if (source.stat(name)!.size > mostPeekBytes && !(await firstBytes(source, name)).includes(0x0a)) return name;
+  return undefined;
 }

@@ -1,7 +1,10 @@
 // Reads rows of metrics from a growing log of lines, also if the log is rotated: renamed to `log.1`, while a new file
 // gets its name, and earlier ones become `log.2` and so on. The rows of all these files count, the oldest first. A log
 // that is truncated instead of renamed is read again from its beginning.
+import { join } from 'node:path';
+import { counted } from '../common/numbers';
 import { GrowingLines } from '../node/json-lines';
+import { mostLineBytes } from '../run-data/run-file-names';
 import type { MetricRow, MetricSource } from './adapter';
 import type { SourceFolder } from './source-folder';
 
@@ -22,7 +25,7 @@ export function rowSource(
   parse: (line: string) => MetricRow | undefined,
 ): MetricSource {
   const log = new RotatedLog(source, name, parse);
-  return { name, read: add => log.read(add) };
+  return { name, read: add => log.read(add), problems: () => log.problems() };
 }
 
 /** Reads one growing file of rows. */
@@ -53,6 +56,8 @@ class RowFile extends GrowingLines<never> {
 class RotatedLog {
   /** The newest file that was read; undefined before the first read. */
   private newest: RowFile | undefined;
+  /** Number of lines of earlier files that were too long. */
+  private overlong = 0;
 
   constructor(
     private readonly source: SourceFolder,
@@ -71,10 +76,20 @@ class RotatedLog {
       if (isReplaced) return true;
     }
     for (const part of parts.slice(at + 1)) {
+      this.overlong += this.newest?.overlong ?? 0;
       this.newest = new RowFile(this.source, part, this.parse);
       await this.newest.readRows(add);
     }
     return false;
+  }
+
+  /** See MetricSource. */
+  problems(): string[] {
+    const count = this.overlong + (this.newest?.overlong ?? 0);
+    const path = join(this.source.root, this.name);
+    return count > 0
+      ? [`${path} has ${counted(count, 'line')} of more than ${mostLineBytes} bytes: divide these lines`]
+      : [];
   }
 
   /** Returns the index of the part that `file` has become; −1 if there is none, because the file was truncated. */

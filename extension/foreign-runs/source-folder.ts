@@ -9,7 +9,7 @@ import { isMissing, listBounded, readBounded } from '../node/bounded-file';
 import { storeError } from '../node/files';
 
 /** Maximum number of files in a listing, and maximum depth of folders. */
-const mostFiles = 200_000;
+export const mostFiles = 200_000;
 const mostDepth = 10;
 /** Maximum number of files into which a log is rotated. */
 const mostRotated = 1000;

@@ -81,6 +81,8 @@ export abstract class GrowingLines<T> {
   private tail = Buffer.alloc(0);
   /** Whether the first read left out the beginning of the file. */
   cut = false;
+  /** Number of lines that were skipped because they are too long. */
+  overlong = 0;
 
   /**
    * Links that lead out of the folder `within` are not followed. By default, `within` is the file's folder. A first read
@@ -112,6 +114,7 @@ export abstract class GrowingLines<T> {
       }
       const lines: T[] = [];
       for await (const { bytes, last, ...cursor } of lineSlices(handle, this.cursor, size)) {
+        if (cursor.skipping && !this.cursor.skipping) this.overlong++;
         this.cursor = cursor;
         this.tail = Buffer.concat([this.tail, last]).subarray(-memory);
         for (const line of this.parse(bytes.toString('utf8'))) lines.push(line);
@@ -159,7 +162,7 @@ export abstract class GrowingLines<T> {
   private restart(restarted: boolean): FreshLines<T> {
     this.cursor = { offset: 0, skipping: false };
     this.tail = Buffer.alloc(0);
-    this.cut = false;
+    [this.cut, this.overlong] = [false, 0];
     return { lines: [], restarted };
   }
 }

@@ -35,6 +35,10 @@ export const statusSchema = z.object({
     .describe(
       'progress of the phase, such as "12 of 32 episodes, 310 turns"; connected clients receive updates more often than this file',
     ),
+  left_out: z
+    .array(z.string())
+    .optional()
+    .describe('of runs of other trainers: what is not shown, and why, one sentence each'),
   download: z
     .object({ file: z.string(), bytes: z.number(), total: z.number() })
     .optional()

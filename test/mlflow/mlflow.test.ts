@@ -11,6 +11,7 @@ import { metricsLineSchema } from '../../extension/run-data/step-lines';
 import { LiveMlflow } from '../../extension/trainer/tracking/live-mlflow';
 import { MlflowClient } from '../../extension/trainer/tracking/mlflow-client';
 import { restoreRun } from '../e2e/fixtures/stored-run.mjs';
+import { attachOnce, samples } from '../support/attached';
 import { document } from '../support/terminal';
 
 const environment = resolve(import.meta.dirname, '../../.mlflow');
@@ -67,7 +68,11 @@ afterAll(() => {
 
 interface SearchedRun {
   info: { run_id: string; run_name: string; status: string };
-  data: { params: { key: string; value: string }[]; metrics: { key: string; value: number; step: number }[] };
+  data: {
+    params: { key: string; value: string }[];
+    tags: { key: string; value: string }[];
+    metrics: { key: string; value: number; step: number }[];
+  };
 }
 
 async function call<T>(path: string, body?: unknown): Promise<T> {
@@ -107,6 +112,31 @@ describe.skipIf(!installed)('a real server', () => {
     expect(files.map(({ path }) => path).sort()).toEqual(['events.jsonl', 'manifest.json', 'report.html']);
     const again = await document<{ run_id: string; lines: number }>(workspace, args);
     expect(again.answer).toMatchObject({ run_id: answer.run_id, lines: 0 });
+  });
+
+  test('receives a run of another trainer, with its parameters, the metrics of its files and derived ones', async () => {
+    const { folder, metrics } = await attachOnce(workspace, join(samples, 'verl'));
+    const args = ['export', '--run', folder.id, '--mlflow', url];
+    const { answer } = await document<{ run_id: string; lines: number; note: string }>(workspace, args);
+    expect(answer).toMatchObject({ lines: metrics.length, note: '' });
+    const logged = (key: string) => metrics.filter(line => key in line).map(line => [line.step, line[key]]);
+    for (const key of ['critic/score/mean', 'actor/entropy', 'rollout/zero_variance_ratio']) {
+      expect(logged(key).length).toBeGreaterThan(1);
+      expect(await history(answer.run_id, key)).toEqual(logged(key));
+    }
+    const { run } = await call<{ run: SearchedRun }>(`mlflow/runs/get?run_id=${answer.run_id}`);
+    expect(run.info).toMatchObject({ status: 'FINISHED', run_name: 'frozenlake_grpo' });
+    expect(run.data.params.find(({ key }) => key === 'algorithm.adv_estimator')?.value).toBe('grpo');
+    const tags = Object.fromEntries(run.data.tags.map(({ key, value }) => [key, value]));
+    expect(tags).toMatchObject({ 'ragen.run': folder.id, 'ragen.trainer': 'verl' });
+    expect(tags).not.toHaveProperty('ragen.model');
+    const { files } = await call<{ files: { path: string }[] }>(`mlflow/artifacts/list?run_id=${answer.run_id}`);
+    expect(files.map(({ path }) => path).sort()).toEqual(['events.jsonl', 'manifest.json', 'report.html']);
+    const report = await fetch(
+      `${url}/get-artifact?${new URLSearchParams({ run_uuid: answer.run_id, path: 'report.html' }).toString()}`,
+    );
+    expect(await report.text()).toContain('frozenlake_grpo');
+    expect((await document<{ lines: number }>(workspace, args)).answer.lines).toBe(0);
   });
 
   test('receives a live run step by step', async () => {

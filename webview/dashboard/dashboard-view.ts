@@ -4,6 +4,7 @@ import type { DashboardActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../extension/protocol/page-state';
+import { leftOutNote } from '../components/left-out';
 import { notice, skeleton } from '../components/notice';
 import { chartSections, eventSection, type Charts } from './charts/chart-sections';
 import { emptyView } from './empty-view';
@@ -34,6 +35,7 @@ export function dashboardView(state: DashboardState, charts: Charts | null, acti
           ? nothing
           : notice({ kind: 'error', title: 'The file was not written', text: refusal, action: close })
       }
+      ${leftOutNote(run)}
       ${ending ? endingBanner(ending, run.trainer !== undefined, actions.command, actions.closeEnding) : nothing}
       ${run.status.episodes ? nothing : pickedRow(state.picked, actions.openEpisode)}
       ${body(run, state, charts, actions)}

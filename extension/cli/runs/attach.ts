@@ -170,16 +170,26 @@ async function show(
     throw signal.reason;
   }
   let attached: AttachedRun | undefined;
+  const reported = new Set<string>();
+  const reportLeftOut = ({ leftOut }: AttachedRun): void => {
+    for (const sentence of leftOut) {
+      const kind = sentence.replace(/\d+/g, '0'); // numbers that grow are reported once
+      if (!reported.has(kind) && flags.run === undefined) report(`  not shown  ${sentence}`);
+      reported.add(kind);
+    }
+  };
   const isComplete = await followRun(folder, source, run, {
     ...{ episodeBytes: spaceOf(flags.space), once: flags.once === true, signal, lease },
     onChange(now, isFirst) {
       attached = now;
       if (!isFirst && flags.run === undefined) report(progressOf(now));
+      if (!isFirst) reportLeftOut(now);
     },
   });
+  if (attached) reportLeftOut(attached);
   const left = 'not everything was read: repeat the command to continue';
   return {
-    document,
+    document: { ...document, left_out: attached?.leftOut ?? [] },
     plainText: `Run ${folder.id}: ${attached ? progressOf(attached) : 'nothing read'}${isComplete ? '' : `; ${left}`}`,
     ...(flags.once && !isComplete && { failed: left }),
   };

@@ -1,6 +1,7 @@
 // JSON lines of any script: rows of metrics, and rollouts with messages, or prompt and completion. Fields are found by
 // their usual names (field-names.ts); a mapping names the fields that are called otherwise. Lines that look like
 // rollouts, but whose fields have unusual names, are not read as metrics.
+import { join } from 'node:path';
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 import { fieldMeanings, type FieldMeaning, type Mapping } from '../../run-data/mapping-proposal';
@@ -8,14 +9,15 @@ import type { Adapter, ChatMessage, ForeignEpisode, MetricRow, RolloutUnit } fro
 import { chatMessages, conversation } from '../chat-turns';
 import { fieldNames } from '../field-names';
 import { looseRecord, milliseconds, numbersIn, stepOf } from '../json-rows';
+import { problemOf } from '../left-out';
 import { proposalFor } from '../mapping-guess';
 import { configValue, firstRecord, stem } from '../peek';
 import { logOf, partsOf, rowSource } from '../row-source';
 import type { SourceFolder } from '../source-folder';
 import { StepRanges } from '../step-ranges';
 
-/** Maximum number of files that are looked at. */
-const mostFiles = 1000;
+/** Maximum number of files that are looked at, and of files that are named one by one. */
+const [mostFiles, mostListed] = [1000, 20];
 
 export const jsonLines: Adapter = {
   id: 'json-lines',
@@ -23,7 +25,8 @@ export const jsonLines: Adapter = {
     requireKnownFields(mapping);
     const fields = new Fields(mapping);
     const [metrics, rollouts, unmapped]: string[][] = [[], [], []];
-    for (const { name } of source.matching(/\.(?:jsonl|ndjson)$/).slice(0, mostFiles)) {
+    const files = source.matching(/\.(?:jsonl|ndjson)$/);
+    for (const { name } of files.slice(0, mostFiles)) {
       const record = await firstRecordOf(source, name);
       if (!record) continue;
       if (fields.isRollout(record)) rollouts.push(name);
@@ -36,13 +39,18 @@ export const jsonLines: Adapter = {
       name: stem(source.path),
       config: {},
       totalSteps: 0,
-      found: [...metrics.map(name => `metrics: ${name}`), ...rollouts.map(name => `rollouts: ${name}`)],
+      found: [...listed('metrics', metrics), ...listed('rollouts', rollouts)],
       missing: [
         ...(metrics.length > 0 ? [] : ['metrics: lines with a step and numbers']),
         ...(rollouts.length + unmapped.length > 0
           ? []
           : ['rollouts: lines with messages, or prompt and completion, and a reward']),
-        ...unmapped.map(name => `rollouts in ${name}: its fields have unusual names, give them with --mapping`),
+        ...(files.length > mostFiles
+          ? [`the last ${files.length - mostFiles} of ${files.length} files: join them, ${mostFiles} are read`]
+          : []),
+        ...unmapped
+          .slice(0, mostListed)
+          .map(name => `rollouts in ${name}: its fields have unusual names, give them with --mapping`),
       ],
       rename: name => mapping.metrics?.[name] ?? name,
       metrics: metrics.map(name =>
@@ -54,8 +62,14 @@ export const jsonLines: Adapter = {
       async rollouts() {
         const logs = rollouts.map(name => partsOf(source, name).map(part => rangesIn(source, part, fields)));
         let more = false;
-        for (const each of logs.flat()) more = (await each.scan()) || more;
-        return { units: unitsOf(logs, fields), more };
+        const problems: string[] = [];
+        for (const each of logs.flat())
+          try {
+            more = (await each.scan()) || more;
+          } catch (error) {
+            problems.push(problemOf(error, join(source.root, each.name)));
+          }
+        return { units: unitsOf(logs, fields), more, problems };
       },
     };
   },
@@ -69,6 +83,10 @@ async function firstRecordOf(source: SourceFolder, name: string): Promise<Record
   }
   return undefined;
 }
+
+/** Returns a sentence for each file; of many files, for all of them. */
+const listed = (what: string, names: readonly string[]): string[] =>
+  names.length > mostListed ? [`${what}: ${names.length} files`] : names.map(name => `${what}: ${name}`);
 
 function requireKnownFields({ fields = {} }: Mapping): void {
   for (const field of Object.keys(fields))

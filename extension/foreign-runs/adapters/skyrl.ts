@@ -93,7 +93,9 @@ function unitsOf(source: SourceFolder): RolloutUnit[] {
   for (const { name, match } of source.matching(dumps)) {
     if (match[3] === aggregated) continue;
     const step = Number(match[2] ?? 0);
-    files.set(step, [...(files.get(step) ?? []), name]);
+    const names = files.get(step);
+    if (names) names.push(name);
+    else files.set(step, [name]);
   }
   return [...files].map(([step, names]) => ({
     ...{ mode: 'val', step, files: names },

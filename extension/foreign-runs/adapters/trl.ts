@@ -114,7 +114,7 @@ function units(source: SourceFolder, rewards: readonly string[]): RolloutUnit[] 
     ...{ mode: 'train', step: Number(match[2]), files: [name] },
     async *read() {
       if (!(await isCompleteParquet(source, name))) return; // it is being written
-      for await (const row of parquetRows(source, name)) yield rolloutOf(row, rewards);
+      for await (const row of parquetRows(source, name)) yield row && rolloutOf(row, rewards);
     },
   }));
 }

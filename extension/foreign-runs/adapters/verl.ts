@@ -89,7 +89,7 @@ interface DumpFolder {
   mode: 'train' | 'val';
 }
 
-const dumpName = /^(.*?)\/?(\d{1,12})\.jsonl$/;
+const dumpName = /^((?:.*(?=\/))?)\/?(?<![^/])(\d{1,12})\.jsonl$/;
 
 /** Returns the folders of rollout dumps: files named by their step, with `input`, `output` and `score`. */
 async function dumpFolders(source: SourceFolder): Promise<DumpFolder[]> {

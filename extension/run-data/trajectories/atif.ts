@@ -21,7 +21,7 @@ interface AtifStep {
 export interface AtifTrajectory {
   readonly schema_version: typeof atifVersion;
   readonly session_id: string;
-  readonly agent: { name: string; version: string; model_name: string };
+  readonly agent: { name: string; version: string; model_name?: string };
   readonly steps: readonly AtifStep[];
   readonly final_metrics: Record<string, unknown>;
   readonly extra: Record<string, unknown>;
@@ -32,7 +32,7 @@ export interface AtifTrajectory {
  * fields for them.
  */
 export function atifTrajectory(
-  manifest: Pick<Manifest, 'id' | 'model' | 'versions'>,
+  manifest: Pick<Manifest, 'id' | 'model' | 'versions' | 'trainer'>,
   episode: RoleEpisode,
 ): AtifTrajectory {
   const { role, messages, turns, final_state, reward, penalty, score, success } = episode;
@@ -54,11 +54,7 @@ export function atifTrajectory(
   return {
     schema_version: atifVersion,
     session_id: `${manifest.id}/${episode.id}${role === undefined ? '' : `/${role}`}`,
-    agent: {
-      name: 'ragen-workbench',
-      version: manifest.versions.ragen_workbench ?? 'unknown',
-      model_name: manifest.model.path.split(/[/\\]/).at(-1) || manifest.model.path,
-    },
+    agent: agentOf(manifest),
     steps: steps.map((step, i) => ({ step_id: i + 1, ...step })),
     final_metrics: {
       ...(tokens > 0 && { total_completion_tokens: tokens }),
@@ -66,6 +62,16 @@ export function atifTrajectory(
       extra: { reward, penalty, score, success },
     },
     extra: episodeFacts(manifest, episode),
+  };
+}
+
+/** Returns the program that ran the agent, and its model; the files of another trainer do not name the model. */
+function agentOf({ model, versions, trainer }: Pick<Manifest, 'model' | 'versions' | 'trainer'>) {
+  const model_name = model.path.split(/[/\\]/).at(-1) || model.path;
+  return {
+    name: trainer?.name ?? 'ragen-workbench',
+    version: (trainer ? trainer.version : versions.ragen_workbench) ?? 'unknown',
+    ...(model_name !== '' && { model_name }),
   };
 }
 

@@ -10,6 +10,8 @@ import { batchLimits, type MlflowClient, type MlflowEntry, type MlflowMetric, ty
 
 export const runTag = 'ragen.run';
 export const stepTag = 'ragen.step';
+/** Name of the other trainer of an attached run. */
+export const trainerTag = 'ragen.trainer';
 
 /** Longest key, and longest value of a parameter; MLflow before 2.10 refuses longer values. */
 const longest = { key: 250, value: 500 };
@@ -68,7 +70,9 @@ export async function openMlflowRun(
     { key: runTag, value: manifest.id },
     { key: 'ragen.config_name', value: manifest.config_name },
     { key: 'ragen.config_hash', value: manifest.config_hash },
-    { key: 'ragen.model', value: manifest.model.path },
+    ...(manifest.trainer
+      ? [{ key: trainerTag, value: manifest.trainer.name }] // whose files do not name the model
+      : [{ key: 'ragen.model', value: manifest.model.path }]),
     ...manifest.environments.map(({ tag, version }) => ({
       key: mlflowKey(`ragen.environment.${tag}`),
       value: version,

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { UserError } from '../../../extension/common/user-error';
+import { adapters, recognise } from '../../../extension/foreign-runs/recognition';
+import { SourceFolder } from '../../../extension/foreign-runs/source-folder';
 import { attachOnce, samples } from '../../support/attached';
 
 const trainers = [
@@ -78,6 +80,13 @@ function changed(bytes: Buffer, { at, kind, bytes: other, value }: Change): Buff
     }
   }
 }
+
+it('every adapter reads one of the mutated samples', async () => {
+  const recognised = await Promise.all(
+    trainers.map(async path => (await recognise(await SourceFolder.open(join(samples, path)))).adapter.id),
+  );
+  expect([...new Set(recognised)].sort()).toEqual(adapters.map(({ id }) => id).sort());
+});
 
 const files = (folder: string): string[] =>
   statSync(folder).isFile()

@@ -3,6 +3,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../../extension/protocol/page-state';
 import { button, dropdown, textField } from '../../components/controls';
+import { leftOutNote } from '../../components/left-out';
 import { runSwatch } from '../../components/run-swatch';
 import { statusDot } from '../../components/status-dot';
 import type { EpisodesActions } from '../actions';
@@ -28,6 +29,7 @@ export function sideBar(run: RunSummary, state: EpisodesState, actions: Episodes
       value: state.settings.filter,
       onInput: actions.filter,
     })}
+    ${leftOutNote(run)}
     <p class="filter-problem" role="alert" ?hidden=${problems === ''}>${problems}</p>
     <div class="side-tools">${stepsView(state, actions)}${choicesView(state, actions)}</div>
     <div class="list-summary"

@@ -76,3 +76,22 @@ it('Ctrl-C ends the command within a large step, of which nothing is left; the n
   expect(runsOf(workspace())).toEqual([run]);
   expect(readFileSync(join(run, 'episodes/step-000001.jsonl'), 'utf8').split('\n')).toHaveLength(count + 1);
 });
+
+it('says in the terminal which part of a run is not shown, and shows the rest', async () => {
+  const path = join(workspace(), 'trl');
+  cpSync(join(samples, 'trl/trl-1.16'), path, { recursive: true });
+  const damaged = join(path, 'completions/completions_00002.parquet');
+  writeFileSync(damaged, 'PAR1 this is no table PAR1');
+  const old = new Date(Date.now() - 60_000); // a file that changed a moment ago may still be written
+  utimesSync(damaged, old, old);
+  const { code, stderr, answer } = await document<{ folder: string; left_out: string[] }>(workspace(), [
+    ...['attach', path, '--once'],
+  ]);
+  expect(code).toBe(0);
+  expect(answer.left_out).toEqual([expect.stringContaining(`${damaged} `)]);
+  expect(stderr).toContain(`  not shown  ${answer.left_out[0]}\n`);
+  expect(readdirSync(join(answer.folder, 'episodes')).filter(name => name.startsWith('step-'))).toEqual([
+    'step-000001.jsonl',
+    'step-000003.jsonl',
+  ]);
+});

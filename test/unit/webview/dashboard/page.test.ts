@@ -34,6 +34,17 @@ describe('the dashboard', () => {
     expect(text('.facts')).toBe('step140 / 200success41.2 %ETA21 m 00 stokens/s2.31 k');
   });
 
+  it('says what is not shown of another trainer’s run, as text', async () => {
+    const { host, root } = await open('running');
+    expect(root.querySelector('.left-out')).toBeNull();
+    const sentences = ['3 rollouts of step 2 are not shown', hostileTexts[0]];
+    host.send(dashboardLines, { run: runAt(140, 200, { left_out: sentences }), lines: [], events: [] });
+    await settle();
+    expect(root.querySelector('.left-out summary')!.textContent).toBe('▲ Not everything is shown: 2 reasons');
+    expect([...root.querySelectorAll('.left-out li')].map(each => each.textContent)).toEqual(sentences);
+    expect(root.querySelector('.left-out li *')).toBeNull();
+  });
+
   it('begins with an overview and draws it', async () => {
     const { root, plot, card } = await open('running');
     expect([...root.querySelectorAll('[data-group="pinned"] h3')].map(h3 => h3.textContent)).toEqual([

@@ -62,6 +62,15 @@ describe('the list', () => {
     expect(text('.list-facts')).toMatch(/^2560 episodes · [\d.]+ % success$/);
   });
 
+  it('says above it which rollouts of another trainer are not shown', async () => {
+    const { host, root } = await open('running');
+    expect(root.querySelector('.left-out')).toBeNull();
+    const sentence = '3 rollouts of step 2 are not shown';
+    host.send(episodesGrew, { ...grown(141, trained), run: runAt(141, 200, { left_out: [sentence] }) });
+    await settle();
+    expect(root.querySelector('.side-head .left-out')!.textContent).toBe(`▲ Not everything is shown${sentence}`);
+  });
+
   it('distinguishes episodes that are alone in their group by seed and, if there are several, by tag', async () => {
     const rowsOf = async (tags: string[]) => {
       const table = new EpisodeTable();
