@@ -4,14 +4,17 @@
 import { constants, setPriority } from 'node:os';
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { counted } from '../../common/numbers';
+import { counted, formatNumber } from '../../common/numbers';
 import { printable } from '../../common/printable';
 import { UserError } from '../../common/user-error';
 import { devices, type Device } from '../../engine/session/devices';
 import { readDecoderConfig, readTokenizer } from '../../models/weights/model-folder';
 import { runFiles } from '../../run-data/run-file-names';
+import { metricsLineSchema } from '../../run-data/step-lines';
+import { textProxyNote } from '../../run-data/text-proxy';
 import { scoreStep, storedPairs } from '../../trainer/inspection/stored-diagnosis';
 import { StoredPictures } from '../../trainer/inspection/stored-pictures';
+import { readValues } from '../../trainer/store/line-log';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { episodeFiles, episodesIn } from '../../trainer/store/stored-episodes';
 import { modelFolder } from '../model-files/fetch-model';
@@ -108,11 +111,26 @@ async function diagnose(id: string, flags: DiagnoseFlags): Promise<Answer> {
     const text = [
       `Run ${id}: ${counted(steps.length, 'step')} scored under ${modelName(flags.model)}${left > 0 ? `, ${left} before` : ''}.`,
       ...notes,
+      ...besideProxy(folder, chosen),
     ];
     return { document: { run: id, scored: steps, steps: scored.steps, notes }, plainText: text.join('\n') };
   } finally {
     scored.close();
   }
+}
+
+/**
+ * Returns a line for each of the steps that has both I(X;Z) of first turns under the model and the proxy from texts
+ * alone, and then how well the proxy follows I(X;Z); nothing if no step has both.
+ */
+function besideProxy(folder: RunFolder, steps: readonly number[]): string[] {
+  const lines = [...readValues(folder.file(runFiles.metrics), value => metricsLineSchema.parse(value))];
+  const both = lines.flatMap(({ value: line }) => {
+    const [information, proxy] = [line['collapse_first_turn_sample/mi_estimate'], line['thoughts/prompt_information']];
+    if (!steps.includes(line.step) || typeof information !== 'number' || typeof proxy !== 'number') return [];
+    return [`step ${line.step}: I(X;Z) ${formatNumber(information)} nats, text-only proxy ${formatNumber(proxy)}`];
+  });
+  return both.length > 0 ? [...both, `Text-only proxy: ${textProxyNote}.`] : [];
 }
 
 /** Scores steps in ascending order; returns a sentence for each step with a note. */

@@ -36,8 +36,8 @@ export interface ReportEpisode {
   readonly title: string;
   readonly summary: string;
   readonly turns: readonly ReportTurn[];
-  /** State after the last turn. */
-  readonly end: ReportState;
+  /** State after the last turn; null if it is not stored, as in runs of most other trainers. */
+  readonly end: ReportState | null;
   /** Why the episode ended early; null if it did not. */
   readonly problem: string | null;
 }

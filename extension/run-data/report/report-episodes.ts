@@ -36,7 +36,10 @@ export function reportEpisode({ kind, change, episode }: ChosenEpisode, id: stri
       answer: cut(turn.raw),
       outcome: outcomeOf(turn, turn === turns[turns.length - 1] && episode.terminated),
     })),
-    end: { ...stateOf(final_state, stateAfter(turns.length), game), pictures: picturesOf(final_pictures) },
+    end:
+      final_state === '' && !final_pictures?.length
+        ? null
+        : { ...stateOf(final_state, stateAfter(turns.length), game), pictures: picturesOf(final_pictures) },
     problem: error ?? context_reason ?? null,
   };
 }

@@ -123,7 +123,7 @@ function episode({ id, title, summary, turns, end, problem }: ReportEpisode): st
   return `<details class="episode" id="${id}" open><summary>${escapeText(title)}</summary>
 <p class="muted">${escapeText(summary)}</p>
 ${shown.join('\n')}
-<section class="turn"><h4>End</h4>${state(end)}${problem === null ? '' : `<p class="outcome">${escapeText(problem)}</p>`}</section>
+${end === null && problem === null ? '' : `<section class="turn end"><h4>End</h4>${end === null ? '' : state(end)}${problem === null ? '' : `<p class="outcome">${escapeText(problem)}</p>`}</section>`}
 </details>`;
 }
 

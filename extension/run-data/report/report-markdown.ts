@@ -92,8 +92,12 @@ function episode({ id, title, summary, turns, end, problem }: ReportEpisode, pic
     fenced(turn.answer),
     escapeMarkdown(turn.outcome),
   ]);
-  const last = ['##### End', state(end, `${id}-end`, picture), ...(problem === null ? [] : [escapeMarkdown(problem)])];
-  return [`#### ${escapeMarkdown(title)}`, escapeMarkdown(summary), ...parts, ...last].join('\n\n');
+  const last = [
+    ...(end === null ? [] : [state(end, `${id}-end`, picture)]),
+    ...(problem === null ? [] : [escapeMarkdown(problem)]),
+  ];
+  const ending = last.length > 0 ? ['##### End', ...last] : [];
+  return [`#### ${escapeMarkdown(title)}`, escapeMarkdown(summary), ...parts, ...ending].join('\n\n');
 }
 
 function state({ pictures, ...shown }: ReportState, name: string, picture: AddPicture): string {

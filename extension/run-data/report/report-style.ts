@@ -59,8 +59,9 @@ pre{margin:.2rem 0;padding:.4rem .6rem;background:var(--shade);border-radius:4px
 :root{${light};color-scheme:light}
 body{font-size:10pt;print-color-adjust:exact}
 main,footer{max-width:none;padding:0}
-h2,h3,h4,summary{break-after:avoid}
-figure,tr,.turn h4,.sides{break-inside:avoid}
+footer{margin-top:1.5rem}
+h2,h3,h4,summary,.episode>p{break-after:avoid}
+figure,tr,dl div,.sides,.end{break-inside:avoid}
 .charts{grid-template-columns:1fr 1fr}
 .table{overflow:visible}
 table{font-size:8.5pt}

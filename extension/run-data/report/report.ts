@@ -3,7 +3,7 @@ import type { Theme } from '../charts/chart-theme';
 import { withDashes, type DrawnGroup } from '../charts/comparison';
 import { groupRuns, type ComparedGroup } from '../compared-runs';
 import { colourOfRun } from '../run-colour';
-import type { Report, ReportBlock } from './report-blocks';
+import type { Report, ReportBlock, ReportTable } from './report-blocks';
 import { diagnosisChartsOf, overviewCharts, type DrawnRun } from './report-charts';
 import { reportEpisode } from './report-episodes';
 import {
@@ -65,14 +65,16 @@ export function reportOf(reported: readonly ReportedRun[], theme: Theme): Report
       ...ofEach('Notes', ({ run }) =>
         run.notes.split(/\n{2,}/).flatMap(text => (text.trim() === '' ? [] : paragraph(text))),
       ),
-      heading('Environments'),
-      environmentTable(runs),
-      heading('Machine and versions'),
-      machineTable(runs),
+      ...filledTable('Environments', environmentTable(runs)),
+      ...filledTable('Machine and versions', machineTable(runs)),
       ...(single ? [] : ofEach('Runs', run => [runFacts(run)])),
     ],
   };
 }
+
+/** Returns a table under its heading; nothing without rows, because other trainers store neither. */
+const filledTable = (title: string, table: ReportTable): ReportBlock[] =>
+  table.rows.length > 0 ? [heading(title), table] : [];
 
 const paragraph = (text: string): ReportBlock => ({ kind: 'paragraph', text });
 

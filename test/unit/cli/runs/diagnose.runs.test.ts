@@ -6,6 +6,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { installation } from '../../../../extension/node/installation';
 import { collapseDiagnosisSchema } from '../../../../extension/run-data/diagnostics';
 import type { Episode } from '../../../../extension/run-data/episode';
+import { formatNumber } from '../../../../extension/common/numbers';
+import { textProxyNote } from '../../../../extension/run-data/text-proxy';
 import { readTokenizer } from '../../../../extension/models/weights/model-folder';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { attachOnce, contentsOf } from '../../../support/attached';
@@ -155,6 +157,13 @@ test('a diagnosis continues, is judged in the order of its steps, and names what
   expect(some.code, some.stderr).toBe(0);
   expect(some.stdout).toContain('3 steps scored under ragen-tiny');
   expect(some.stdout).toContain('step 3: none of its 4 responses has a thought');
+  // The proxy of I(X;Z) is printed with its correlation with I(X;Z).
+  const [{ 'thoughts/prompt_information': proxy }] = contentsOf(folder).metrics;
+  expect(some.stdout).toMatch(
+    new RegExp(`step 1: I\\(X;Z\\) \\S+ nats, text-only proxy ${formatNumber(Number(proxy))}\n`),
+  );
+  expect(some.stdout).not.toContain('step 3: I(X;Z)');
+  expect(some.stdout).toContain(`Text-only proxy: ${textProxyNote}.`);
   const last = folder.file('diagnostics/collapse-000004.json');
   const before = readFileSync(last, 'utf8');
 

@@ -10,6 +10,7 @@ import {
   collapseReady,
   groupsAt,
 } from '../../../../extension/protocol/collapse-page';
+import { textProxyFigures } from '../../../../extension/run-data/text-proxy';
 import { startCollapse } from '../../../../webview/collapse/page';
 import { storedFiles } from '../../../e2e/fixtures/stored-run.mjs';
 import { hostileTexts } from '../../../e2e/preview/data';
@@ -80,6 +81,22 @@ describe('the Collapse page', () => {
     expect(values('actor/entropy')).toBe('now0.113alarm over0.413alarm under0.0206');
     expect(root.querySelector('[data-chart="retrieval"] h3')!.getAttribute('title')).toContain(
       'retrieval_accuracy\nShare of reasoning texts that are more likely under their own prompt',
+    );
+  });
+
+  it('shows the text-only proxy of I(X;Z) with its rank correlation with I(X;Z), in runs that have it', async () => {
+    expect((await open(collapsing)).root.querySelector('[data-chart="text-proxy"]')).toBeNull();
+    const lines = collapsing['metrics.jsonl']
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line) as object);
+    const metrics = lines.map(line => JSON.stringify({ ...line, 'thoughts/prompt_information': 0.25 })).join('\n');
+    const { root } = await open({ ...collapsing, 'metrics.jsonl': `${metrics}\n` });
+    const chart = root.querySelector('[data-chart="text-proxy"]')!;
+    expect(chart.querySelector('h3')!.textContent).toBe('Text-only proxy of I(X;Z)');
+    const { correlation, low, high, diagnoses, runs } = textProxyFigures;
+    expect(chart.textContent).toContain(
+      `rank correlation with I(X;Z) ${correlation} (${low} to ${high}) over ${diagnoses} diagnoses of ${runs} small runs`,
     );
   });
 
