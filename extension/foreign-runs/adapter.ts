@@ -106,6 +106,8 @@ export interface ForeignRun {
   found: string[];
   /** What the folder lacks, each with the trainer's setting that writes it. */
   missing: string[];
+  /** The fields or columns without which a line or row is no rollout, with the setting that writes them. */
+  rolloutFields?: string;
   /** Returns this trainer's name for a metric in RAGEN's terms; the same name if RAGEN has no metric of this meaning. */
   rename?(name: string): string;
   /** Metrics whose value is the duration of a step in seconds; the first that a row has is used. */

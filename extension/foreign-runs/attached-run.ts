@@ -104,7 +104,7 @@ export class AttachedRun {
   get leftOut(): string[] {
     const { run, table, episodes, source, problems } = this;
     const inMetrics = run.metrics.flatMap(each => each.problems?.() ?? []);
-    return [...problems.values(), ...inMetrics, ...table.limits, ...leftOutOf(source, episodes)];
+    return [...problems.values(), ...inMetrics, ...table.limits, ...leftOutOf(source, episodes, run.rolloutFields)];
   }
 
   /**

@@ -27,8 +27,11 @@ interface ConvertedEpisodes {
   readonly problems: ReadonlyMap<string, string>;
 }
 
-/** Returns what the listing and the converted episodes lack; nothing for a run that is shown completely. */
-export function leftOutOf(source: SourceFolder, episodes: ConvertedEpisodes): string[] {
+/**
+ * Returns what the listing and the converted episodes lack; nothing for a run that is shown completely. `fields`: see
+ * ForeignRun.rolloutFields.
+ */
+export function leftOutOf(source: SourceFolder, episodes: ConvertedEpisodes, fields?: string): string[] {
   const { leftOut, skipped, mostBytes, mostRollouts, isCut, problems, unread } = episodes;
   const gigabytes = `${mostBytes / 1e9} GB`;
   const rollouts = leftOut.reduce((sum, step) => sum + step.rollouts, 0);
@@ -47,7 +50,9 @@ export function leftOutOf(source: SourceFolder, episodes: ConvertedEpisodes): st
         ]
       : []),
     ...(skipped > 0
-      ? [`${counted(skipped, 'line')} of the rollouts could not be read, so these rollouts are not shown`]
+      ? [
+          `${counted(skipped, 'line')} of the rollouts could not be read, so these rollouts are not shown${fields === undefined ? '' : `: a rollout has ${fields}`}`,
+        ]
       : []),
     ...(source.cut
       ? [`${source.path} has more than ${mostFiles} files: the others are not read; give the folder of one run`]

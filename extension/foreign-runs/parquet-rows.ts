@@ -11,6 +11,7 @@ import {
   type RowGroup,
 } from 'hyparquet';
 import { getTreePath } from 'hyparquet/src/schema.js';
+import type { FileHandle } from 'node:fs/promises';
 import { UserError } from '../common/user-error';
 import { openRegular } from '../node/bounded-file';
 import { readRange } from '../node/json-lines';
@@ -36,27 +37,47 @@ export async function isCompleteParquet(source: SourceFolder, name: string): Pro
   }
 }
 
+/** Returns the names of a file's columns; undefined if the file cannot be read. */
+export async function parquetColumns(source: SourceFolder, name: string): Promise<string[] | undefined> {
+  try {
+    const handle = await openRegular(source.at(name), source.root);
+    try {
+      const file = await bufferOf(handle, source.at(name));
+      const metadata = await parquetMetadataAsync(file, { geoparquet: false });
+      requirePlainSchema(metadata);
+      return parquetSchema(metadata).children.map(({ element }) => element.name);
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    return undefined; // it is being written, or parquetRows says what is wrong with it
+  }
+}
+
 /** Yields the rows of a file; null for a row that is too large. Throws a UserError if the file is damaged or too large. */
 export async function* parquetRows(source: SourceFolder, name: string): AsyncGenerator<Record<string, unknown> | null> {
-  const path = source.at(name);
-  const handle = await openRegular(path, source.root);
+  const handle = await openRegular(source.at(name), source.root);
   try {
-    const { size } = await handle.stat();
-    const tail = await readRange(handle, Math.max(0, size - 8), 8);
-    if (size > mostFileBytes || tail.length < 8 || tail.readUInt32LE(0) > Math.min(mostFooterBytes, size))
-      throw new UserError(`${path} is no Parquet file of at most ${mostFileBytes} bytes: remove it`);
-    const file: AsyncBuffer = {
-      byteLength: size,
-      async slice(start, end = size) {
-        if (start < 0 || end > size || end < start) throw new RangeError('a range outside of the file');
-        const bytes = await readRange(handle, start, end - start);
-        return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) as ArrayBuffer;
-      },
-    };
-    yield* rowsOf(file, path);
+    yield* rowsOf(await bufferOf(handle, source.at(name)), source.at(name));
   } finally {
     await handle.close();
   }
+}
+
+/** Returns the file for hyparquet. Throws a UserError if it is too large, or shorter than its description. */
+async function bufferOf(handle: FileHandle, path: string): Promise<AsyncBuffer> {
+  const { size } = await handle.stat();
+  const tail = await readRange(handle, Math.max(0, size - 8), 8);
+  if (size > mostFileBytes || tail.length < 8 || tail.readUInt32LE(0) > Math.min(mostFooterBytes, size))
+    throw new UserError(`${path} is no Parquet file of at most ${mostFileBytes} bytes: remove it`);
+  return {
+    byteLength: size,
+    async slice(start, end = size) {
+      if (start < 0 || end > size || end < start) throw new RangeError('a range outside of the file');
+      const bytes = await readRange(handle, start, end - start);
+      return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) as ArrayBuffer;
+    },
+  };
 }
 
 async function* rowsOf(file: AsyncBuffer, path: string): AsyncGenerator<Record<string, unknown> | null> {

@@ -52,6 +52,7 @@ export const jsonLines: Adapter = {
           .slice(0, mostListed)
           .map(name => `rollouts in ${name}: its fields have unusual names, give them with --mapping`),
       ],
+      rolloutFields: 'messages, or prompt and completion, and a reward; give fields with other names by --mapping',
       rename: name => mapping.metrics?.[name] ?? name,
       metrics: metrics.map(name =>
         rowSource(source, name, line => {

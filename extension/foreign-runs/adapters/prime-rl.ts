@@ -50,6 +50,7 @@ export const primeRl: Adapter = {
         ...(hasMetrics ? [] : ['metrics: do not set --no-monitors.file']),
         ...(hasRollouts ? [] : [missingRollouts(source)]),
       ],
+      rolloutFields: 'the nodes and rewards of a trace, which are written unless --no-monitors.file is set',
       rename: renameOf,
       stepSeconds: ['time/step'],
       metrics: hasMetrics ? [rowSource(source, metrics, rowOf)] : [],

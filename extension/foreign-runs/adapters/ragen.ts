@@ -41,6 +41,7 @@ function withEvaluations(source: SourceFolder, training: ForeignRun | null, file
   };
   return {
     ...run,
+    rolloutFields: run.rolloutFields ?? 'the fields messages and metadata.total_reward',
     found: [...run.found, `evaluations: ${counted(files.length, 'file')} val_rollouts_*.jsonl`],
     async rollouts() {
       const { units } = await run.rollouts();

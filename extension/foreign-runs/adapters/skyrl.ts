@@ -48,6 +48,7 @@ export const skyrl: Adapter = {
         'training rollouts: SkyRL writes them as torch pickles only (trainer.dump_data_batch)',
         'token ids and log-probs: they are in these pickles only',
       ],
+      rolloutFields: 'the fields input_prompt, output_response and score, which trainer.dump_eval_results=true writes',
       rename: name => names[name] ?? name,
       stepSeconds: ['timing/step'],
       metrics: [

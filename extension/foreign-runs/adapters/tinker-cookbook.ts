@@ -45,6 +45,7 @@ export const tinkerCookbook: Adapter = {
         ...(hasRollouts ? [] : ['rollouts: set rollout_json_export=True']),
         'texts, token ids and log-probs: the summaries contain none',
       ],
+      rolloutFields: 'the fields total_reward and steps, which rollout_json_export=True writes',
       rename: renameOf,
       stepSeconds: ['time/total'],
       metrics: hasMetrics ? [rowSource(source, metrics, rowOf)] : [],

@@ -5,7 +5,7 @@ import type { Adapter, ForeignEpisode, MetricSource, RolloutUnit } from '../adap
 import { chatMessages, conversation } from '../chat-turns';
 import { eventFolders, eventSource, foldersWithTag } from '../event-files';
 import { numbersIn, stepOf } from '../json-rows';
-import { isCompleteParquet, parquetRows } from '../parquet-rows';
+import { isCompleteParquet, parquetColumns, parquetRows } from '../parquet-rows';
 import { onlyRun, stem } from '../peek';
 import type { SourceFolder } from '../source-folder';
 
@@ -55,9 +55,12 @@ export const trl: Adapter = {
       ],
       missing: [
         ...(hasCompletions ? [] : ['rollouts: set log_completions=True']),
+        ...(await missingColumns(source, rewardNames(about))),
         ...(hasEvents ? [] : ['metrics between checkpoints: set report_to="tensorboard"']),
         'token ids and log-probs: TRL writes none',
       ],
+      rolloutFields:
+        'the columns prompt and completion and one for each reward function, which log_completions=True writes',
       rename,
       stepSeconds: ['step_time'],
       metrics: [
@@ -126,6 +129,15 @@ function rewardNames(state: unknown): string[] {
   return [...new Set(keys.flatMap(key => /^rewards\/(.+)\/mean$/.exec(key)?.[1] ?? []))];
 }
 
+/** Returns what the newest file of completions lacks. */
+async function missingColumns(source: SourceFolder, rewards: readonly string[]): Promise<string[]> {
+  const newest = source.matching(completions).at(-1)?.name;
+  const columns = newest === undefined ? undefined : await parquetColumns(source, newest);
+  if (!columns) return [];
+  const absent = ['prompt', 'completion', 'advantage', ...rewards].filter(name => !columns.includes(name));
+  return absent.map(name => `column ${name} of ${newest}: log_completions=True of TRL 0.28 to 1.16 writes it`);
+}
+
 const known = ['step', 'prompt', 'completion', 'advantage', 'success'];
 
 function rolloutOf(row: Record<string, unknown>, names: readonly string[]): ForeignEpisode | null {
@@ -134,12 +146,15 @@ function rolloutOf(row: Record<string, unknown>, names: readonly string[]): Fore
   if (!isText && !(Array.isArray(prompt) && Array.isArray(completion))) return null;
   // One column per reward function; the trainer's weights are not stored, so the sum is unweighted.
   const columns = numbersIn(row, known);
-  const isReward = (name: string): boolean => (names.length > 0 ? names.includes(name) : /reward/i.test(name));
+  // Without the names of a state file, a name says what a reward is; a run whose names do not has only rewards.
+  const named = Object.keys(columns).filter(name => (names.length > 0 ? names.includes(name) : /reward/i.test(name)));
+  const functions = named.length > 0 || names.length > 0 ? named : Object.keys(columns);
+  if (functions.length === 0) return null;
   return {
     group: isText ? prompt : JSON.stringify(prompt),
     tag: 'rollout',
     messages: isText ? conversation(prompt, completion) : [...chatMessages(prompt), ...chatMessages(completion)],
-    reward: Object.entries(columns).reduce((sum, [name, value]) => (isReward(name) ? sum + value : sum), 0),
+    reward: functions.reduce((sum, name) => sum + columns[name], 0),
     success: typeof success === 'boolean' ? success : null,
     advantage: typeof advantage === 'number' && Number.isFinite(advantage) ? advantage : null,
     metrics: columns,

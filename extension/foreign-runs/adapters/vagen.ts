@@ -33,12 +33,14 @@ export const vagen: Adapter = {
     };
     return {
       ...base,
+      rolloutFields: base.rolloutFields ?? 'a number cumulative_reward in metrics.json',
       found: [
         ...base.found,
         ...(hasEvaluation ? [`evaluation: ${counted(source.matching(evaluated).length, 'rollout')}`] : []),
       ],
       missing: [
         ...base.missing,
+        ...withoutMessages(source),
         ...(source.matching(/\.(?:png|jpe?g)$/).length > 0 ? [] : ['pictures: set trainer.log_image.enable=true']),
       ],
       async rollouts() {
@@ -52,6 +54,15 @@ export const vagen: Adapter = {
     };
   },
 };
+
+/** Returns how many rollouts of an evaluation have no texts. */
+function withoutMessages(source: SourceFolder): string[] {
+  const all = source.matching(evaluated);
+  const bare = all.filter(({ name }) => source.stat(name.replace(/metrics\.json$/, 'messages.json')) === undefined);
+  return bare.length > 0
+    ? [`texts of ${bare.length} of ${all.length} rollouts: messages.json, which VAGEN writes beside metrics.json`]
+    : [];
+}
 
 async function hasVagenDump(source: SourceFolder): Promise<boolean> {
   const [newest] = source.matching(/(?:^|\/)\d+\.jsonl$/).slice(-1);

@@ -34,6 +34,7 @@ export const verifiers: Adapter = {
       evaluation: { episodes: plannedRollouts(about) },
       found: [`rollouts: ${name}`],
       missing: ['metrics over steps: an evaluation has none'],
+      rolloutFields: 'the nodes and rewards of a trace, or prompt, completion and reward',
       metrics: [metadataSource(source, `${within}metadata.json`)],
       rollouts: () =>
         Promise.resolve({

@@ -58,8 +58,10 @@ export async function findVerl(source: SourceFolder, flavour: Flavour): Promise<
       ...(metrics ? [] : ['metrics: set trainer.logger=["console","file"] or ["console","tensorboard"]']),
       ...(train ? [] : [flavour.rolloutsMissing ?? 'rollouts: set trainer.rollout_data_dir']),
       ...(val ? [] : ['validation rollouts: set trainer.validation_data_dir']),
+      ...chosen.flatMap(dump => missingFields(dump, flavour.name)),
       `token ids, log-probs and advantages: ${flavour.name} writes none`,
     ],
+    rolloutFields: 'the fields input, output and score, which trainer.rollout_data_dir writes',
     rename: renameOf,
     stepSeconds: ['timing_s/step', 'perf/time_per_step'],
     metrics: metrics ? [metrics.source] : [],
@@ -87,6 +89,26 @@ export function renameOf(name: string): string {
 interface DumpFolder {
   folder: string;
   mode: 'train' | 'val';
+  /** The last file, and its first line. */
+  file: string;
+  first: Readonly<Record<string, unknown>>;
+}
+
+/** Returns what the lines of a dump lack. */
+function missingFields({ file, first }: DumpFolder, trainer: string): string[] {
+  return [
+    ...(typeof first['score'] === 'number'
+      ? []
+      : [`rewards in ${file}: its lines have no number score, as verl writes`]),
+    ...('acc' in first || 'traj_success' in first
+      ? []
+      : [`success in ${file}: return acc in the dict of the reward function (custom_reward_function.path)`]),
+    ...('uid' in first
+      ? []
+      : [
+          `prompt groups in ${file}: ${trainer === 'verl' ? 'verl writes uid from 0.9 on' : `${trainer} writes no uid`}; equal prompts are one group`,
+        ]),
+  ];
 }
 
 const dumpName = /^((?:.*(?=\/))?)\/?(?<![^/])(\d{1,12})\.jsonl$/;
@@ -98,8 +120,9 @@ async function dumpFolders(source: SourceFolder): Promise<DumpFolder[]> {
   const found: DumpFolder[] = [];
   for (const [folder, name] of [...newest].slice(0, mostPeeks)) {
     const record = await firstRecord(source, name);
-    if (typeof record?.['input'] === 'string' && typeof record['output'] === 'string' && 'score' in record)
-      found.push({ folder, mode: /val/i.test(stem(`/${folder}`)) ? 'val' : 'train' });
+    if (typeof record?.['input'] !== 'string' || typeof record['output'] !== 'string') continue;
+    if ('score' in record || 'gts' in record)
+      found.push({ folder, mode: /val/i.test(stem(`/${folder}`)) ? 'val' : 'train', file: name, first: record });
   }
   return found;
 }
