@@ -166,6 +166,6 @@ it('rows that repeat a text of the dictionary beyond the limit of a row are skip
   const began = performance.now();
   const { episodes, leftOut } = await attached(file);
   expect(Object.keys(episodes)).toEqual(['step-000001', 'step-000003']);
-  expect(leftOut).toEqual(['50000 lines of the rollouts could not be read, so these rollouts are not shown']);
+  expect(leftOut).toEqual([expect.stringContaining('50000 lines of the rollouts could not be read')]);
   expect(performance.now() - began).toBeLessThan(20_000);
 });

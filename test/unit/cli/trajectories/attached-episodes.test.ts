@@ -113,7 +113,9 @@ describe.each(Object.keys(writers))('a run of %s', trainer => {
       ['assistant', called[2].content],
     ]);
     expect(metadata).toMatchObject({ run: run.folder.id, reward: 1, success: null });
-    const chosen = linesOf<MessagesLine>(await exported(run, 'sft', 'return>=1'));
+    // As the Episodes page names the listed episodes.
+    const mode = trainer === 'TRL' ? 'train' : 'val';
+    const chosen = linesOf<MessagesLine>(await exported(run, 'sft', `mode:${mode} return>=1 turns:2`));
     expect(chosen.map(line => Object.keys(line))).toEqual([['messages']]);
     expect(chosen[0].messages).toEqual(messages);
   });

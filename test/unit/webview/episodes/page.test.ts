@@ -4,6 +4,7 @@ import { addToIndex, indexLine } from '../../../../extension/run-data/episode-in
 import { EpisodeTable } from '../../../../extension/run-data/episode-table';
 import {
   episodeOpen,
+  episodesDataSet,
   episodesFound,
   episodesGrew,
   episodesReady,
@@ -69,6 +70,17 @@ describe('the list', () => {
     host.send(episodesGrew, { ...grown(141, trained), run: runAt(141, 200, { left_out: [sentence] }) });
     await settle();
     expect(root.querySelector('.side-head .left-out')!.textContent).toBe(`▲ Not everything is shown${sentence}`);
+  });
+
+  it('of a run of another trainer is exported as a data set: the listed episodes', async () => {
+    const { root, host, filter } = await open('running');
+    const trainer = { name: 'verl', adapter: 'verl', source: '/runs/verl' };
+    host.send(episodesGrew, { ...grown(141, trained), run: { ...runAt(141, 200), trainer } });
+    await settle();
+    await filter('return>=1 turns:2');
+    click([...root.querySelectorAll('.list-summary *')].find(each => each.textContent.trim() === 'Export data set…'));
+    const [{ params }] = host.sent.filter(({ method }) => method === episodesDataSet.method);
+    expect(params).toEqual({ filter: 'mode:train return>=1 turns:2' });
   });
 
   it('distinguishes episodes that are alone in their group by seed and, if there are several, by tag', async () => {
