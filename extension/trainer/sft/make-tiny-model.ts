@@ -49,6 +49,7 @@ const shape = {
   num_attention_heads: 3,
   num_key_value_heads: 1,
   head_dim: 32,
+  max_position_embeddings: 2048,
 };
 
 const printLine = (text: string): void => void process.stderr.write(`${text}\n`);

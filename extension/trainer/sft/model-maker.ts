@@ -130,6 +130,8 @@ export interface ModelShape {
   num_attention_heads: number;
   num_key_value_heads: number;
   head_dim: number;
+  /** Most tokens of a sequence; also the tokenizer's limit. */
+  max_position_embeddings: number;
 }
 
 /** What a vision-language model of type qwen3_vl has besides a decoder's shape. */
@@ -161,7 +163,7 @@ export function writeModelFiles(
     eos_token: '<|im_end|>',
     pad_token: '<|endoftext|>',
     clean_up_tokenization_spaces: false,
-    model_max_length: 2048,
+    model_max_length: shape.max_position_embeddings,
   });
   write('chat_template.jinja', vision ? pictureTemplate : chatTemplate);
   const { added_tokens: added, model } = tokenizer as {
@@ -175,7 +177,6 @@ export function writeModelFiles(
   const decoder = {
     vocab_size,
     ...sizes,
-    max_position_embeddings: 2048,
     rms_norm_eps: 1e-6,
     ...(vision
       ? { rope_parameters: { rope_type: 'default', rope_theta: 10_000, mrope_section: vision.mrope_section } }

@@ -92,6 +92,7 @@ const shape: ModelShape = {
   num_attention_heads: 3,
   num_key_value_heads: 1,
   head_dim: 32,
+  max_position_embeddings: 4096, // pages of the shop are long
 };
 
 export interface SmallModelRequest {

@@ -64,6 +64,7 @@ const shape: ModelShape = {
   num_attention_heads: 3,
   num_key_value_heads: 1,
   head_dim: 32,
+  max_position_embeddings: 2048,
 };
 /**
  * A tile of a lake has 28 × 28 pixels: two by two patches, merged to one token. A lake has 8 × 8 patches. Ice becomes 0, so

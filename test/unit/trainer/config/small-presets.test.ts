@@ -18,7 +18,7 @@ test('there is a preset for each environment and for the mixture', () => {
     return es_manager.train.env_configs.tags.map(tag => custom_envs[tag].env_type);
   };
   const single = names.filter(name => name !== 'quickstart-mixture').flatMap(types);
-  const all = ['bandit', 'countdown', 'frozen_lake', 'game_2048', 'rubikscube', 'sokoban', 'sudoku'];
+  const all = ['bandit', 'countdown', 'frozen_lake', 'game_2048', 'rubikscube', 'sokoban', 'sudoku', 'webshop'];
   expect([...new Set(single)].sort()).toEqual(all);
   expect([...new Set(types('quickstart-mixture'))].sort()).toEqual(all);
 });
