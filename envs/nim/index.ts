@@ -1,5 +1,5 @@
-// Nim for two players, as self-play between two roles, or against an opponent in this code. In the first position, the
-// player to move can win, so one mistake decides against a perfect opponent. The seed determines the heaps. A legal move
+// Nim for two players, as self-play between two roles, or against an opponent in this code. By default, the player to move
+// can win in the first position, so one mistake decides against a perfect opponent. The seed determines the heaps. A legal move
 // is a named action, such as A2: two objects from heap A.
 import { z } from 'zod';
 import { defineEnvironment, type ActionLookup, type StepResult } from '../api/environment';
@@ -10,6 +10,10 @@ const config = z.strictObject({
   heaps: z.int().min(1).max(6).default(3).describe('number of heaps'),
   largest: z.int().min(2).max(9).default(3).describe('largest number of objects in a heap at the start'),
   most: z.int().min(1).max(9).nullable().default(null).describe('largest number of objects in a move; null: no limit'),
+  start: z
+    .enum(['won', 'any'])
+    .default('won')
+    .describe('positions at the start: won for the player who begins, or any'),
   opponent: z
     .enum(['self', 'perfect', 'random'])
     .default('self')
@@ -39,7 +43,7 @@ export default defineEnvironment({
     `You play Nim. The players take objects from the heaps in turns. In your turn, take ${most === null ? 'one or more' : most === 1 ? 'one' : `one to ${most}`} objects from one heap, for example <answer>A2</answer> for two objects from heap A. Who takes the last object wins.`,
   actions: ({ heaps, largest, most }) => namesOf(legalMoves(new Array<number>(heaps).fill(largest), most ?? Infinity)),
   roles: ({ opponent }) => (opponent === 'self' ? { first: {}, second: {} } : undefined),
-  create({ heaps: count, largest, most: limit, opponent, solver }) {
+  create({ heaps: count, largest, most: limit, start, opponent, solver }) {
     const most = limit ?? Infinity;
     let heaps: Heaps = [];
     let [seed, member, plies] = [0, 0, 0];
@@ -96,7 +100,7 @@ export default defineEnvironment({
         ({ seed, member = 0 } = options);
         const random = new Pcg64(seed);
         do heaps = Array.from({ length: count }, () => random.integers(1, largest + 1));
-        while (nimSum(heaps, most) === 0);
+        while (start === 'won' && nimSum(heaps, most) === 0);
         [plies, last] = [0, undefined];
         return { observation: observation(), ...(opponent === 'self' && next()) };
       },

@@ -107,6 +107,12 @@ test('with a limit, larger moves are refused, and the instruction names the limi
     expect(Number(String(createSync(nim, limited).reset({ seed: each }).observation).slice(2)) % 3).not.toBe(0);
 });
 
+test('with start any, the first position may be lost', () => {
+  const game = createSync(nim, nim.config.parse({ heaps: 1, largest: 9, most: 2, start: 'any' }));
+  const starts = Array.from({ length: 200 }, (_, seed) => game.reset({ seed }).observation);
+  expect(new Set(starts)).toEqual(new Set(Array.from({ length: 9 }, (_, i) => `A ${i + 1}`)));
+});
+
 test('a perfect opponent punishes a mistake', () => {
   const game = createSync(nim, nim.config.parse({ opponent: 'perfect', heaps: 2, largest: 3 }));
   let seed = 0;
