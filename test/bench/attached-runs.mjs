@@ -3,7 +3,8 @@
 // machine. Prints when the run folder, its metrics and its newest rollouts are there, the time that plain reading of
 // the same bytes takes, and the greatest memory of the process that follows the files. The rollouts have the form of
 // verl's dumps: one file of 100 MB per step, all links to the same bytes, so that 10 GB take 0.1 GB on the disk; with
-// `one-file`, a single file of JSON lines, which takes its full size. Everything is removed afterwards.
+// `one-file`, a single file of JSON lines, in which the same rollouts have the numbers of all steps, and which takes its
+// full size. Everything is removed afterwards.
 import { spawn } from 'node:child_process';
 import {
   appendFileSync,
@@ -69,9 +70,10 @@ function make(source) {
   mkdirSync(join(source, 'rollouts'), { recursive: true });
   writeFileSync(join(source, 'metrics.jsonl'), metrics.join(''));
   const first = join(source, 'rollouts', isOneFile ? 'all.jsonl' : '1.jsonl');
-  writeFileSync(first, lines(1));
+  const text = lines(1);
+  writeFileSync(first, text);
   for (let step = 2; step <= steps; step++) {
-    if (isOneFile) appendFileSync(first, lines(step));
+    if (isOneFile) appendFileSync(first, text.replaceAll('"step":1}', `"step":${step}}`));
     else linkSync(first, join(source, 'rollouts', `${step}.jsonl`));
   }
   utimesSync(first, old, old);
