@@ -70,10 +70,10 @@ function make(source) {
   mkdirSync(join(source, 'rollouts'), { recursive: true });
   writeFileSync(join(source, 'metrics.jsonl'), metrics.join(''));
   const first = join(source, 'rollouts', isOneFile ? 'all.jsonl' : '1.jsonl');
-  const text = lines(1);
-  writeFileSync(first, text);
+  const rollouts = lines(1);
+  writeFileSync(first, rollouts);
   for (let step = 2; step <= steps; step++) {
-    if (isOneFile) appendFileSync(first, text.replaceAll('"step":1}', `"step":${step}}`));
+    if (isOneFile) appendFileSync(first, rollouts.replaceAll('"step":1}', `"step":${step}}`));
     else linkSync(first, join(source, 'rollouts', `${step}.jsonl`));
   }
   utimesSync(first, old, old);
