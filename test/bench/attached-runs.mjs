@@ -4,7 +4,7 @@
 // the same bytes takes, and the greatest memory of the process that follows the files. The rollouts have the form of
 // verl's dumps: one file of 100 MB per step, all links to the same bytes, so that 10 GB take 0.1 GB on the disk; with
 // `one-file`, a single file of JSON lines, in which the same rollouts have the numbers of all steps, and which takes its
-// full size. Everything is removed afterwards.
+// full size, beside metrics in the form of a script. Everything is removed afterwards.
 import { spawn } from 'node:child_process';
 import {
   appendFileSync,
@@ -65,7 +65,8 @@ function make(source) {
   const old = new Date(Date.now() - 3600_000); // files that change are read later
   const metrics = Array.from({ length: steps }, (_, i) => {
     const data = Object.fromEntries(Array.from({ length: 100 }, (_, j) => [`group/metric_${j}`, random()]));
-    return `${JSON.stringify({ step: i + 1, data: { 'critic/score/mean': random(), ...data } })}\n`;
+    const values = { 'critic/score/mean': random(), ...data };
+    return `${JSON.stringify(isOneFile ? { step: i + 1, ...values } : { step: i + 1, data: values })}\n`;
   });
   mkdirSync(join(source, 'rollouts'), { recursive: true });
   writeFileSync(join(source, 'metrics.jsonl'), metrics.join(''));
