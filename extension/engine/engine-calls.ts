@@ -34,6 +34,7 @@ const methods: Record<keyof Engine, true> = {
   release: true,
   score: true,
   inspect: true,
+  attributePictures: true,
   crossScore: true,
   update: true,
   analyseGradients: true,

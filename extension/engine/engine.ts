@@ -9,6 +9,7 @@ import type {
   BareSample,
   PassBudget,
   InspectedSample,
+  PictureAttributions,
   ShownPicture,
   WeightedSample,
   CriticSample,
@@ -87,6 +88,12 @@ export interface Engine<State extends EngineState = EngineState> {
    * Returns data about the actor's distribution at each token with mask = 1, including the `top` most likely tokens.
    */
   inspect(samples: BareSample[], budget: PassBudget, temperature: number, top: number): Promise<InspectedSample[]>;
+  /**
+   * Returns how much the actor's log-prob of a sample's tokens with mask = 1 depends on each part of the pictures that the
+   * sample shows (models/vision/picture-attribution.ts). The gradient is not added to that of any update.
+   * @throws UserError if the model does not read pictures
+   */
+  attributePictures(sample: BareSample, budget: PassBudget, temperature: number): Promise<PictureAttributions>;
   /**
    * Returns the actor's log-prob of every text after every prompt, summed over the text's tokens, in nats; indexed as
    * [text][prompt]. Each distinct prompt is processed once, regardless of the number of texts. Prompts and texts must

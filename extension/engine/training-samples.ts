@@ -82,3 +82,19 @@ export interface InspectedSample {
    */
   top: { ids: Float32Array; logprobs: Float32Array }[];
 }
+
+/** How much the log-prob of a sample's tokens depends on the pictures that the sample shows. */
+export interface PictureAttributions {
+  /** Log-prob of the tokens with mask = 1, summed, in nats. */
+  logprob: number;
+  /** One map for each entry of the sample's `shows`, in its order. */
+  pictures: AttributionMap[];
+}
+
+/** The cells of a picture, which cover it completely, row by row. */
+export interface AttributionMap {
+  rows: number;
+  columns: number;
+  /** One value for each cell, in nats; at least 0. */
+  values: Float32Array;
+}

@@ -14,6 +14,7 @@ import type {
   CriticSample,
   InspectedSample,
   PassBudget,
+  PictureAttributions,
   ShownFeatures,
   ShownPicture,
   WeightedSample,
@@ -31,12 +32,14 @@ import type { Critic } from './decoder/critic';
 import { CrossScoring } from './cross-scoring';
 import { EngineUndo } from './engine-undo';
 import type { RowWatch } from './generation/decoding';
+import { featureGradient } from './feature-gradient';
 import { analyseGradients } from './gradient-analysis';
 import { loadAdapted, loadFrozen, loadTrained } from './load-models';
 import type { LoadedPolicies } from './load-models';
 import { readTokenizer } from './weights/model-folder';
 import type { ImageFeatures } from './policy';
 import type { OpenPictures } from './vision/open-pictures';
+import { attributionMaps } from './vision/picture-attribution';
 import type { PictureFeatures, Showing } from './vision/picture-features';
 import { selfCheck, selfCheckApart } from './self-check';
 import { checkIds } from './tokenizer/vocabulary';
@@ -158,6 +161,24 @@ export class PolicyEngine implements Engine<LocalState> {
     this.checkIds(samples.map(({ ids }) => ids));
     const { samples: shown, images } = await this.shown(samples);
     return this.models.actor.inspect(shown, budget, temperature, top, this.units, images);
+  }
+
+  async attributePictures(sample: BareSample, budget: PassBudget, temperature: number): Promise<PictureAttributions> {
+    this.checkIds([sample.ids]);
+    const { shows = [] } = sample;
+    const { pictures, values, layouts } = await this.pictures('pictures').ofShowings({ ...sample, shows });
+    const shown = { ...sample, pictures };
+    const { actor } = this.models;
+    const { logprob, gradient } = await featureGradient(
+      actor,
+      this.session,
+      shown,
+      budget,
+      temperature,
+      values,
+      this.units,
+    );
+    return { logprob, pictures: attributionMaps(layouts, values.data as Float32Array, gradient, values.dims[1]) };
   }
 
   async crossScore(

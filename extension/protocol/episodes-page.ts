@@ -5,6 +5,7 @@
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { TextTerm } from '../run-data/episode-filter';
 import type { EpisodeRows } from '../run-data/episode-table';
+import type { ExplainedPart, HeatMaps } from './heat-maps';
 import type { RunSummary } from './page-state';
 import type { Episode } from '../run-data/episode';
 
@@ -42,6 +43,14 @@ export interface EpisodeMovie {
 
 /** Writes the movie to a file that the user chooses. Returns false if the user cancels. */
 export const episodesExport: RequestType<EpisodeMovie, boolean> = { method: 'episodes/export' };
+/** Computes the heat maps of an episode's pictures; null if `episodeHeatEnd` cancelled the computation. */
+export const episodeHeat: RequestType<EpisodeRef & { part: ExplainedPart }, HeatMaps | null> = {
+  method: 'episodes/heat',
+};
+/** The current phase of the computation. */
+export const episodeHeatPhase: NotificationType<{ phase: string }> = { method: 'episodes/heatPhase' };
+/** Cancels the computation. */
+export const episodeHeatEnd: NotificationType<null> = { method: 'episodes/heatEnd' };
 /** An episode at which the page opens; `turn` is null for the episode's start. */
 export interface EpisodeTarget {
   id: string;

@@ -4,6 +4,7 @@
 // sampling temperature of training. Values that do not apply to a token are null.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
 import type { Episode } from '../run-data/episode';
+import type { ExplainedPart, HeatMaps } from './heat-maps';
 
 /**
  * Error codes. `cancelledCode`: the request was cancelled. `failedCode`: the request failed, and the message gives the
@@ -93,6 +94,18 @@ export interface Rescored {
 }
 
 export const rescore = new RequestType<RescoreRequest, Rescored, void>('inspect/rescore');
+
+export interface HeatMapRequest extends EpisodeRef {
+  /** The complete response by default. */
+  part?: ExplainedPart;
+  /** 1-based; all turns by default. */
+  turn?: number;
+  /** Name of a checkpoint; default: the one whose step is nearest to that of the weights that played the episode. */
+  checkpoint?: string;
+}
+
+/** Computes the heat maps of an episode's pictures. */
+export const heatMaps = new RequestType<HeatMapRequest, HeatMaps, void>('inspect/heatMaps');
 
 /**
  * Parts of the response that the user has written. If `answer` is missing, the policy continues after the thought. If

@@ -44,7 +44,9 @@ export const turnSchema = z.object({
   true_state: z
     .string()
     .optional()
-    .describe('the true state before the actions, in the form of prompt_format; absent if answers describe no states'),
+    .describe(
+      'the true state before the actions, in the form of prompt_format or, for a model that reads pictures, as a grid of symbols if the environment gives it; otherwise absent',
+    ),
   true_next_state: z.string().optional().describe('the true state after the actions'),
   finish: z.enum(['stop', 'length']),
   /**

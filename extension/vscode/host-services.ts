@@ -54,10 +54,6 @@ export function createHost(context: vscode.ExtensionContext): Host {
     if (change.affectsConfiguration('ragen.nodePath')) planner.restart();
   });
   const trust = new RunTrust();
-  const pages = createRunPages(context, store, (workspace, { file, overrides, jobs }) =>
-    runSweepTask({ cliFor, log }, { workspace, file, overrides, jobs }),
-  );
-  const picker = new RunPicker(store, () => [...pages.focused(), tree.selected[0]]);
   const inspections = new Inspections({
     cliFor,
     refusal: () =>
@@ -66,6 +62,10 @@ export function createHost(context: vscode.ExtensionContext): Host {
         : vscode.l10n.t('The workspace is not trusted, so its runs cannot be inspected: trust the workspace first.'),
     log: line => log.info(`inspection: ${line}`),
   });
+  const pages = createRunPages(context, store, inspections, (workspace, { file, overrides, jobs }) =>
+    runSweepTask({ cliFor, log }, { workspace, file, overrides, jobs }),
+  );
+  const picker = new RunPicker(store, () => [...pages.focused(), tree.selected[0]]);
   const services = {
     extensionPath,
     cliFor,

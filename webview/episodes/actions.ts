@@ -1,7 +1,8 @@
 // User actions of the Episodes page, called by the views.
+import type { ExplainedPart } from '../../extension/protocol/heat-maps';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Sort } from './list/listing';
-import type { EpisodesSettings, Mode, Reading } from './episodes-settings';
+import type { EpisodesSettings, Mode, Reading, Toggled } from './episodes-settings';
 import type { PlayerCommand } from './player/playback';
 
 export interface EpisodesActions {
@@ -26,7 +27,11 @@ export interface EpisodesActions {
   goOccurrence(at: number): void;
   compareWith(against: EpisodesSettings['against']): void;
   readAs(reading: Reading): void;
-  toggle(setting: 'raw' | 'tokens'): void;
+  toggle(setting: Toggled): void;
+  /** Selects the tokens that heat maps explain. */
+  explain(part: ExplainedPart): void;
+  /** Computes heat maps again after a failure. */
+  retryHeat(): void;
   movePlayer(command: PlayerCommand): void;
   /** Sets the speed of the playback; 1 is normal. */
   playAt(speed: number): void;

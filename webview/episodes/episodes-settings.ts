@@ -1,4 +1,5 @@
 // The settings of the Episodes page that are restored when it is shown again, and the episode data to which they apply.
+import type { ExplainedPart } from '../../extension/protocol/heat-maps';
 import type { EpisodeTable } from '../../extension/run-data/episode-table';
 import type { Sort } from './list/listing';
 
@@ -33,11 +34,20 @@ export interface EpisodesSettings {
   readonly filter: string;
   readonly raw: boolean;
   readonly tokens: boolean;
+  /** Whether heat maps are over pictures. */
+  readonly heat: boolean;
+  /** The tokens that heat maps explain. */
+  readonly explains: ExplainedPart;
+  /** Whether pictures are larger. */
+  readonly large: boolean;
   /** Speed of the playback (player/playback.ts). */
   readonly speed: number;
   /** Whether the playback starts again after its end. */
   readonly loop: boolean;
 }
+
+/** Settings that are switched on and off. */
+export type Toggled = 'raw' | 'tokens' | 'heat' | 'large';
 
 /** Version of the settings; increased when the meaning of a setting changes. */
 export const settingsSchema = 2;
@@ -51,6 +61,9 @@ export const firstSettings: EpisodesSettings = {
   filter: '',
   raw: false,
   tokens: false,
+  heat: false,
+  explains: 'response',
+  large: false,
   speed: 1,
   loop: false,
 };

@@ -29,7 +29,9 @@ export function episodesView(state: EpisodesState, actions: EpisodesActions): Te
     <aside class="side">${sideBar(run, state, actions)} ${listView(state, actions)}</aside>
     <div class="reader">
       ${readerTools(state, actions)}
-      <main class="episode-pane" tabindex="-1">${paneView(run, state, actions)}</main>
+      <main class=${state.settings.large ? 'episode-pane large' : 'episode-pane'} tabindex="-1"
+        >${paneView(run, state, actions)}</main
+      >
     </div>
   </div>`;
 }

@@ -2,6 +2,7 @@
 import '../shared/base.css';
 import './episodes.css';
 import './player/player.css';
+import './heat/heat.css';
 import { copyPlainNumbers } from '../shared/format';
 import { connectHost } from '../shared/host';
 import { registerToolkit } from '../shared/toolkit';

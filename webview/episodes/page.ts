@@ -22,6 +22,7 @@ import { holdPosition } from './reader/scroll-anchor';
 import { EpisodeStore } from './episode-store';
 import { episodesView } from './episodes-view';
 import type { EpisodesActions } from './actions';
+import { heatRequests } from './heat/heat-requests';
 import {
   listenForPlayerKeys,
   movieExports,
@@ -79,6 +80,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     exportMovie: format => void movies[format](),
     cancelMovie: () => movies.cancel(),
     toggle: setting => dispatch({ type: 'toggle', setting }),
+    explain: part => dispatch({ type: 'explain', part }),
+    retryHeat: () => dispatch({ type: 'retry-heat' }),
     exportDataSet: () => host.notify(episodesDataSet, { filter: listedFilter(store.state) }),
     openTrace() {
       const { shown } = store.state;
@@ -94,6 +97,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   };
 
   const tick = playbackClock(event => dispatch(event));
+  const heat = heatRequests(host, event => dispatch(event));
   /** The episode and turn to open, until they are shown. */
   let target: EpisodeTarget | null = null;
   const store = createStore(initialState(saved.value, readTheme()), reduce, (state, before) => {
@@ -106,6 +110,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     render(episodesView(state, actions), root);
     hold?.();
     tick(state);
+    heat(state);
     const { shown } = state;
     // Another view of the episode may still be shown.
     if (target && shown?.kind === 'episode' && shown.subject === state.subject && shown.episode.id === target.id) {
@@ -193,6 +198,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     },
     r: { does: 'Show or hide the raw text', run: () => actions.toggle('raw') },
     x: { does: 'Show or hide the tokens', run: () => actions.toggle('tokens') },
+    h: { does: 'Show or hide the heat maps over pictures', run: () => actions.toggle('heat') },
+    z: { does: 'Larger or smaller pictures', run: () => actions.toggle('large') },
     o: { does: 'Open the trace in the editor', run: actions.openTrace },
     Escape: { does: 'Back', run: actions.back },
   };
@@ -216,4 +223,7 @@ const changesReader = (before: EpisodesState, state: EpisodesState): boolean =>
   before.shown !== state.shown ||
   before.theme !== state.theme ||
   before.settings.raw !== state.settings.raw ||
-  before.settings.tokens !== state.settings.tokens;
+  before.settings.tokens !== state.settings.tokens ||
+  before.settings.heat !== state.settings.heat ||
+  before.settings.large !== state.settings.large ||
+  before.heats !== state.heats;

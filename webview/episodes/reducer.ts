@@ -7,7 +7,9 @@ import type { Episode } from '../../extension/run-data/episode';
 import type { Theme } from '../shared/theme';
 import { Listing, type Sort } from './list/listing';
 import { queryOf, type Query } from './list/query';
-import type { EpisodeData, EpisodesSettings, Mode, Reading } from './episodes-settings';
+import type { ExplainedPart } from '../../extension/protocol/heat-maps';
+import type { EpisodeData, EpisodesSettings, Mode, Reading, Toggled } from './episodes-settings';
+import type { Heat } from './heat/heats';
 import { firstPlayer, movePlayer, type PlayerCommand } from './player/playback';
 import type { EpisodesState, Movie } from './state';
 import { episodeAt, historyOf, membersOf, subjectOf, type Subject } from './reader/reader-subject';
@@ -39,7 +41,11 @@ export type EpisodesEvent =
   | { readonly type: 'loop'; readonly loop: boolean }
   | { readonly type: 'movie'; readonly movie: Movie | null }
   | { readonly type: 'against'; readonly against: EpisodesSettings['against'] }
-  | { readonly type: 'toggle'; readonly setting: 'raw' | 'tokens' }
+  | { readonly type: 'toggle'; readonly setting: Toggled }
+  | { readonly type: 'explain'; readonly part: ExplainedPart }
+  /** The progress or the result of a computation of heat maps; null if it was cancelled. */
+  | { readonly type: 'heat'; readonly key: string; readonly heat: Heat | null }
+  | { readonly type: 'retry-heat' }
   | { readonly type: 'retry' }
   | {
       readonly type: 'read';
@@ -116,6 +122,12 @@ export function reduce(state: EpisodesState, event: EpisodesEvent): EpisodesStat
       return reopened({ ...state, settings: { ...settings, against: event.against } });
     case 'toggle':
       return { ...state, settings: { ...settings, [event.setting]: !settings[event.setting] } };
+    case 'explain':
+      return { ...state, settings: { ...settings, explains: event.part } };
+    case 'heat':
+      return withHeat(state, event.key, event.heat);
+    case 'retry-heat':
+      return { ...state, heats: new Map([...state.heats].filter(([, { kind }]) => kind !== 'failed')) };
     case 'retry':
       return subject ? { ...state, subject: subjectOf(data, settings, subject.row) } : state;
     case 'read':
@@ -170,6 +182,14 @@ function playerMoved(state: EpisodesState, command: PlayerCommand): EpisodesStat
   if (shown?.kind !== 'episode') return state;
   const next = movePlayer(player, command, shown.episode.turns.length + 1, settings.loop);
   return next === player ? state : { ...state, player: next };
+}
+
+/** Maximum number of episodes whose heat maps are kept. */
+const keptHeats = 64;
+
+function withHeat(state: EpisodesState, key: string, heat: Heat | null): EpisodesState {
+  const others = [...state.heats].filter(([other]) => other !== key).slice(1 - keptHeats);
+  return { ...state, heats: new Map(heat ? [...others, [key, heat]] : others) };
 }
 
 const reopened = (state: EpisodesState): EpisodesState => (state.subject ? opened(state, state.subject.row) : state);

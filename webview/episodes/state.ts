@@ -6,6 +6,7 @@ import { EpisodeTable } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Theme } from '../shared/theme';
+import type { Heats } from './heat/heats';
 import type { Listing } from './list/listing';
 import type { Query } from './list/query';
 import { firstPlayer, type Player } from './player/playback';
@@ -53,6 +54,7 @@ export interface EpisodesState {
   /** The selected episode. After it has been loaded, `shown` contains it. */
   readonly subject: Subject | null;
   readonly shown: Shown | null;
+  readonly heats: Heats;
   readonly player: Player;
   /** Null if no export is in progress and the last export did not fail. */
   readonly movie: Movie | null;
@@ -73,6 +75,7 @@ export const initialState = (settings: EpisodesSettings, theme: Theme): Episodes
   top: 0,
   subject: null,
   shown: null,
+  heats: new Map(),
   player: firstPlayer,
   movie: null,
   front: 'list',

@@ -182,6 +182,20 @@ export function crossEntropyGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
+ * Builds the graph that computes the gradient of the targets' summed log-prob for the image features that the tokens
+ * show. The inputs are those of the score graph, with `pictures: 'trained'`. Outputs: grad:features, and logprob, the sum.
+ */
+export function featureGradientGraph(network: Network, shape: PackedShape): Graph {
+  const g = new Graph('attribute', shape.lowering);
+  const { chunks, parameters } = tokenChunks(g, network, shape);
+  const logprob = chunks.map(chunk => sumAll(g, chunk.statistics().logprob)).reduce((sum, value) => add(g, sum, value));
+  const trained = new Map([[featuresInput, parameters.trained.get(featuresInput)!]]);
+  outputGradients(g, logprob, { trained, gradientScale: parameters.gradientScale });
+  g.output('logprob', logprob);
+  return g;
+}
+
+/**
  * Builds the graph that appends chunks of new tokens to cached keys and values (attention.ts). Inputs: packed tokens
  * (packing.ts), rows [r] (tokens whose logits are needed), past keys and values. Outputs: logits [r, vocab]; key.i and
  * value.i of the new tokens [n, kvHeads·headSize], or of all slots of the chunk if the cache is on a device.
@@ -293,7 +307,11 @@ function tokenChunks(
  * Declares the gradients as outputs in reverse parameter order, because the gradients of the last layers are computed
  * first.
  */
-export function outputGradients(g: Graph, loss: Value, { trained, gradientScale }: DecoderParameters): void {
+export function outputGradients(
+  g: Graph,
+  loss: Value,
+  { trained, gradientScale }: Pick<DecoderParameters, 'trained' | 'gradientScale'>,
+): void {
   const names = [...trained.keys()].reverse();
   const found = gradients(
     g,

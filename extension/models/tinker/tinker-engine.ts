@@ -248,6 +248,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     throw new UserError('engine: a Tinker server returns no complete distributions: inspect with the local engine');
   }
 
+  async attributePictures(): Promise<never> {
+    throw new UserError('engine: a model on a Tinker server reads text only: use the local engine for pictures');
+  }
+
   async analyseGradients(): Promise<never> {
     throw new UserError('engine: a Tinker server returns no gradients: set trainer.gradient_analysis_mode=false');
   }

@@ -3,19 +3,21 @@
 // so one picture is encoded once for all turns, group members and calls; if the encoder is trained, they are kept until
 // its weights change.
 import { join } from 'node:path';
+import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import type { PicturedTokens } from '../../engine/generation-calls';
 import { float32 } from '../../engine/session/session';
+import type { Tensor } from '../../engine/session/session';
 import type { ShownFeatures, ShownPicture } from '../../engine/training-samples';
 import { readBoundedSync } from '../../node/bounded-file';
 import type { ImageFeatures } from '../policy';
 import type { ParameterBank } from '../weights/parameter-bank';
 import { featureWidth } from './encoder-config';
-import { featureCount } from './encoder-feeds';
 import { maxPictureBytes, PictureError } from './picture';
 import { decodePicture } from './picture-decoder';
 import type { PictureEncoder } from './picture-encoder';
 import { patchWidth } from './encoder-shape';
+import type { FeatureLayout } from './picture-attribution';
 import { pictureGrids } from './picture-grids';
 import { picturePatches } from './patches';
 import type { PicturePatches } from './patches';
@@ -24,21 +26,14 @@ import { showFeatures } from './shown-features';
 import type { PlacedPicture } from './shown-features';
 import { tilePatches } from './tile-patches';
 import { pictureTiles } from './tiles';
+import type { TileGrid } from './tiles';
 import type { VisionConfig } from './vision-config';
 
 /** Maximum bytes of the features that are kept. */
 export const keptFeatureBytes = 512 * 2 ** 20;
 
-/** A picture, or a tile of a picture. */
-interface Part {
-  /** Number of features. */
-  count: number;
-  /** Features in a row, for models whose positions have several axes. */
-  columns: number | undefined;
-}
-
 interface Encoded {
-  parts: Part[];
+  layout: FeatureLayout;
   /** Number of features. */
   count: number;
   /** [count, width] */
@@ -97,6 +92,31 @@ export class PictureFeatures {
         values: float32(values, [values.length / width, width]),
         ...(this.bank && { backward: gradient => this.addGradients(names, first, gradient) }),
       },
+    };
+  }
+
+  /**
+   * Returns what a sample's tokens show, with own features for each entry of its `shows`, even if two of them show the same
+   * picture, so that the gradients of the two differ.
+   */
+  async ofShowings(
+    sample: Showing & { shows: readonly ShownPicture[] },
+  ): Promise<{ pictures: ShownFeatures; values: Tensor; layouts: FeatureLayout[] }> {
+    const encoded: Encoded[] = [];
+    for (const { picture } of sample.shows) encoded.push(await this.encoded(picture));
+    const width = featureWidth(this.config.encoder);
+    const values = new Float32Array(encoded.reduce((sum, { count }) => sum + count, 0) * width);
+    const placed: PlacedPicture[] = [];
+    let feature = 0;
+    sample.shows.forEach(({ at }, i) => {
+      values.set(encoded[i].values, feature * width);
+      appendAll(placed, this.placed(sample.ids, at, encoded[i], feature));
+      feature += encoded[i].count;
+    });
+    return {
+      pictures: showFeatures(sample.ids.length, placed),
+      values: float32(values, [feature, width]),
+      layouts: encoded.map(({ layout }) => layout),
     };
   }
 
@@ -160,18 +180,22 @@ export class PictureFeatures {
     encoded: ReadonlyMap<string, Encoded>,
     first: ReadonlyMap<string, number>,
   ): ShownFeatures {
-    const { imageToken } = this.config;
-    const placed: PlacedPicture[] = [];
-    for (const { at, picture } of shows) {
-      let [feature, start] = [first.get(picture)!, at];
-      for (const { count, columns } of encoded.get(picture)!.parts) {
-        while (start < ids.length && ids[start] !== imageToken) start++;
-        placed.push({ start, feature, count, columns });
-        feature += count;
-        start += count;
-      }
-    }
+    const placed = shows.flatMap(({ at, picture }) => this.placed(ids, at, encoded.get(picture)!, first.get(picture)!));
     return showFeatures(ids.length, placed);
+  }
+
+  /** Places the parts of a picture whose first token is at index `at` or later, and whose first feature is `feature`. */
+  private placed(ids: ArrayLike<number>, at: number, { layout }: Encoded, feature: number): PlacedPicture[] {
+    const { imageToken, decoder } = this.config;
+    let start = at;
+    return layout.parts.map(({ rows, columns }): PlacedPicture => {
+      while (start < ids.length && ids[start] !== imageToken) start++;
+      const count = rows * columns;
+      const part = { start, feature, count, columns: decoder.rotaryAxes ? columns : undefined };
+      feature += count;
+      start += count;
+      return part;
+    });
   }
 
   private encoded(name: string): Promise<Encoded> {
@@ -215,26 +239,25 @@ export class PictureFeatures {
   }
 
   private async encode(name: string): Promise<Encoded> {
-    const { encoder } = this.config;
-    const patches = await this.patches(name);
+    const { mergeSize } = this.config.encoder;
+    const { patches, tiles } = await this.patches(name);
     const { values } = await this.encoder.features(patches);
-    const parts = patches.map((part): Part => ({
-      count: featureCount(part, encoder),
-      columns: this.config.decoder.rotaryAxes ? part.columns / encoder.mergeSize : undefined,
-    }));
-    return { parts, count: values.dims[0], values: values.data as Float32Array };
+    const parts = patches.map(part => ({ rows: part.rows / mergeSize, columns: part.columns / mergeSize }));
+    return { layout: { parts, tiles }, count: values.dims[0], values: values.data as Float32Array };
   }
 
   /** Returns the patches of a stored picture, or of each of its tiles. */
-  private async patches(name: string): Promise<PicturePatches[]> {
+  private async patches(name: string): Promise<{ patches: PicturePatches[]; tiles: TileGrid }> {
     const { encoder } = this.config;
     const file = join(this.folder, name);
     try {
       // onnxruntime blocks this thread for seconds, so a read with a deadline would fail although the disk responds.
       const picture = await decodePicture(readBoundedSync(file, { most: maxPictureBytes, within: this.folder }));
-      if (this.processor.kind === 'patches') return [picturePatches(picture, this.processor)];
+      if (this.processor.kind === 'patches')
+        return { patches: [picturePatches(picture, this.processor)], tiles: { rows: 0, columns: 0 } };
       if (encoder.kind !== 'siglip') throw new Error('pictures: an encoder of tiles must be SigLIP');
-      return tilePatches(pictureTiles(picture, this.processor), encoder);
+      const tiles = pictureTiles(picture, this.processor);
+      return { patches: tilePatches(tiles, encoder), tiles: { rows: tiles.rows, columns: tiles.columns } };
     } catch (error) {
       const reason = error instanceof PictureError ? error.message : (error as Error).message;
       throw new UserError(
@@ -253,7 +276,7 @@ export class PictureFeatures {
       const end = i + 1 < names.length ? first.get(names[i + 1])! * width : gradient.length;
       const own = gradient.subarray(first.get(name)! * width, end);
       // A picture that no sample of a part of the batch shows has no gradient.
-      if (own.some(x => x !== 0)) await this.encoder.addGradient(await this.patches(name), own);
+      if (own.some(x => x !== 0)) await this.encoder.addGradient((await this.patches(name)).patches, own);
     }
   }
 }

@@ -103,6 +103,16 @@ export class InspectedRun {
     );
   }
 
+  /**
+   * Returns the checkpoint whose step is nearest to that of the weights that played an episode; of two equally near, the
+   * earlier one. A step's training episodes are played before its update, its validation episodes after it.
+   */
+  nearestCheckpoint({ mode, step }: Pick<EpisodeRef, 'mode' | 'step'>): CheckpointChoice {
+    const played = mode === 'val' ? step : step - 1;
+    const distance = (each: CheckpointChoice): number => Math.abs(each.step - played);
+    return this.checkpoints().reduce((best, each) => (distance(each) <= distance(best) ? each : best));
+  }
+
   /** Opens and verifies the chosen checkpoint; returns null for the initial weights. */
   async open({ name, step }: CheckpointChoice): Promise<StoredCheckpoint | null> {
     if (name === initialWeights) return null;

@@ -6,6 +6,7 @@ import {
   cancelledCode,
   checkpoints,
   failedCode,
+  heatMaps,
   inspectionPhase,
   legalActions,
   pieces,
@@ -34,6 +35,7 @@ export async function serveInspector(threads: number): Promise<void> {
   on(checkpoints, ({ folder }) => inspector.checkpoints(folder));
   on(pieces, ({ folder, ids }) => inspector.pieces(folder, ids));
   on(rescore, (asked, signal) => inspector.rescore(asked, signal));
+  on(heatMaps, (asked, signal) => inspector.heatMaps(asked, signal));
   on(legalActions, asked => inspector.legalActions(asked));
   on(whatIf, (asked, signal) => inspector.whatIf(asked, signal));
   on(whatIfTurn, (asked, signal) => inspector.whatIfTurn(asked, signal));

@@ -5,14 +5,17 @@ import type {
   CheckpointChoice,
   EpisodeRef,
   GivenAnswer,
+  HeatMapRequest,
   Rescored,
   RescoreRequest,
   WhatIfRequest,
   WhatIfState,
 } from '../../protocol/inspection';
+import type { HeatMaps } from '../../protocol/heat-maps';
 import { UserError } from '../../common/user-error';
 import { tokenPieces } from '../../models/tokenizer/token-pieces';
 import { RunFolder } from '../store/run-folder';
+import { heatMapsOf, mappedTurns } from './heat-maps';
 import { InspectedRun } from './inspected-run';
 import { ModelHolder } from './inspection-model';
 import { actionsOf, openReplayed } from './replayed-environment';
@@ -57,6 +60,24 @@ export class Inspector {
       this.listener.phase(`scoring ${episode.id} under ${checkpoint.name}`);
       return rescored(run, episode, request, model);
     });
+  }
+
+  /**
+   * Computes heat maps over the pictures of a stored episode.
+   * @throws UserError, or the abort reason of `signal`
+   */
+  async heatMaps(request: HeatMapRequest, signal?: AbortSignal): Promise<HeatMaps> {
+    const run = this.run(request.folder);
+    const episode = run.episode(request);
+    const turns = mappedTurns(episode, request.turn);
+    const { checkpoint: name } = request;
+    const checkpoint = name === undefined ? run.nearestCheckpoint(episode) : run.checkpoint(name);
+    return this.models.use(run, checkpoint, signal, model =>
+      heatMapsOf(run, episode, turns, request, model, turn => {
+        signal?.throwIfAborted();
+        this.listener.phase(`mapping turn ${turn} of ${episode.id} under ${checkpoint.name}`);
+      }),
+    );
   }
 
   async legalActions(ref: EpisodeRef & AcceptedCode): Promise<string[]> {

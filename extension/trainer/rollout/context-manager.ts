@@ -15,7 +15,7 @@ import { promptIds, type PlayedContext, type PromptIds } from './played-context'
 import type { PromptTokenizer } from './prompt-tokenizer';
 import type { MaskRule } from './response-mask';
 import type { RolloutSample } from './rollout-sample';
-import { thoughtRange } from './thought-range';
+import { thoughtRange } from './answer-ranges';
 import type { TurnPrompt } from './turn-protocol';
 
 export interface ContextOptions {

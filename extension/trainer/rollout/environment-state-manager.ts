@@ -20,7 +20,7 @@ import { creditRoles, creditWaiting, type RoleState } from './role-credit';
 import { answered, earnedBy, stepRequest } from './scored-turns';
 import type { RewardSettings } from '../config/schema-rewards';
 import type { DescribedState } from '../rewards/state-judge';
-import { askedForm, type PromptFormat } from './prompt-format';
+import { askedForm, recordedForm, type PromptFormat } from './prompt-format';
 import type { ParsedResponse } from './turn-protocol';
 
 /** Keys of `custom_envs.<tag>` that the manager reads. */
@@ -162,7 +162,9 @@ export class EnvironmentStateManager {
       };
       const environment = byTag.get(slot.tag);
       if (!environment) throw new Error(`es_manager.${mode}: environment ${slot.tag} is not loaded`);
-      const stateForm = askedForm(environment, custom_envs[slot.tag].prompt_format);
+      const stateForm =
+        askedForm(environment, custom_envs[slot.tag].prompt_format) ??
+        (this.options.pictures ? recordedForm(environment) : undefined);
       return {
         ...slot,
         id: episodeId(mode, step, slot),

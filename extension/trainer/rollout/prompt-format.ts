@@ -59,6 +59,13 @@ export function askedForm(
   return state_forms && Object.hasOwn(state_forms, form) ? form : undefined;
 }
 
+/**
+ * Returns the form in which the true states of an environment with pictures are recorded, if answers describe none;
+ * undefined if the environment gives no form. A grid of symbols is preferred, because it has the picture's layout.
+ */
+export const recordedForm = ({ state_forms = {} }: Pick<LoadedEnvironment, 'state_forms'>): StateForm | undefined =>
+  (['symbolic', 'structured', 'natural_language'] as const).find(form => Object.hasOwn(state_forms, form));
+
 /** Tags inside `<think>`, in order; none if the thought is free text. */
 function thoughtTags(format: PromptFormat): string[] {
   const parts = describedParts(format);

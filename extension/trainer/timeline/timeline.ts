@@ -30,6 +30,7 @@ const engineLanes: Partial<Record<keyof Engine, Lane>> = {
   score: 'scoring',
   values: 'scoring',
   inspect: 'scoring',
+  attributePictures: 'scoring',
   crossScore: 'diagnosis',
   analyseGradients: 'diagnosis',
   update: 'update',

@@ -3,6 +3,9 @@
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import {
+  episodeHeat,
+  episodeHeatEnd,
+  episodeHeatPhase,
   episodeOpen,
   episodesDataSet,
   episodesExport,
@@ -17,29 +20,31 @@ import {
 import { EpisodeIndexReader } from '../run-files/episodes/episode-index-reader';
 import { withPictures } from '../../node/episode-pictures';
 import { ThreadScanner } from '../run-files/episodes/thread-scanner';
+import type { Inspections } from '../processes/inspection-process';
 import type { EpisodeTargets } from './episode-targets';
 import type { OpenPage, PageKind } from './page-panels';
 import { saveExport } from './save-export';
 import type { RunStore } from '../runs/run-store';
 
-/**
- * Paths that the page needs: the extension's folder, and the extension's storage folder for the workspace (null without
- * storage).
- */
-export interface EpisodesFolders {
+/** What the page needs besides the run. */
+export interface EpisodesServices {
+  /** The extension's folder. */
   extensionPath: string;
+  /** The extension's storage folder for the workspace; null without storage. */
   storage: string | null;
+  /** Computes heat maps. */
+  inspections: Pick<Inspections, 'heatMaps'>;
   /** Episodes at which pages are to open. */
   targets: EpisodeTargets;
 }
 
-export function episodesKind(store: RunStore, folders: EpisodesFolders): PageKind {
+export function episodesKind(store: RunStore, services: EpisodesServices): PageKind {
   return {
     viewType: 'ragen.episodes',
     bundle: 'episodes',
     title: run => vscode.l10n.t('{0} · Episodes', run),
     icon: 'episodes.svg',
-    serve: page => serveEpisodes(page, store, folders),
+    serve: page => serveEpisodes(page, store, services),
   };
 }
 
@@ -52,7 +57,7 @@ const pace = { updateMs: 250, young: 1000 };
 function serveEpisodes(
   page: OpenPage,
   store: RunStore,
-  { extensionPath, storage, targets }: EpisodesFolders,
+  { extensionPath, storage, targets, inspections }: EpisodesServices,
 ): vscode.Disposable {
   const { messenger, panel } = page;
   const scanner = new ThreadScanner(join(extensionPath, 'dist', 'episode-worker.cjs'));
@@ -126,6 +131,19 @@ function serveEpisodes(
     const episode = await index.episode(ref);
     return episode && withPictures(page.folder, episode);
   });
+  let heating: AbortController | undefined;
+  messenger.onRequest(episodeHeat, async asked => {
+    heating?.abort();
+    const { signal } = (heating = new AbortController());
+    const onPhase = (phase: string) => messenger.sendNotification(episodeHeatPhase, page.page, { phase });
+    try {
+      return await inspections.heatMaps({ folder: page.folder, ...asked }, { signal, onPhase });
+    } catch (error) {
+      if (signal.aborted) return null;
+      throw error;
+    }
+  });
+  messenger.onNotification(episodeHeatEnd, () => heating?.abort());
   messenger.onNotification(
     episodesDataSet,
     ({ filter }) => void vscode.commands.executeCommand('ragen.exportDataSet', { folder: page.folder, filter }),
@@ -153,6 +171,7 @@ function serveEpisodes(
       if (!panel.visible) sent = undefined;
     }),
     scanner,
+    new vscode.Disposable(() => heating?.abort()),
     new vscode.Disposable(() => clearTimeout(again)),
   );
 }

@@ -10,6 +10,7 @@ import { episodesKind } from './episodes-panel';
 import { logKind } from './log-panel';
 import { PagePanels } from './page-panels';
 import { RunTablePanel } from './run-table-panel';
+import type { Inspections } from '../processes/inspection-process';
 import type { RunStore } from '../runs/run-store';
 import { SweepPanels, type SweepActions } from './sweep-panel';
 import { timelineKind } from './timeline-panel';
@@ -35,6 +36,7 @@ export interface RunPages extends vscode.Disposable {
 export function createRunPages(
   context: vscode.ExtensionContext,
   store: RunStore,
+  inspections: Pick<Inspections, 'heatMaps'>,
   resumeSweep: SweepActions['resume'],
 ): RunPages {
   const { extensionPath, extensionUri } = context;
@@ -73,6 +75,7 @@ export function createRunPages(
     episodesKind(store, {
       extensionPath,
       storage: storage('episodes'),
+      inspections,
       targets: episodeTargets,
     }),
     extensionUri,

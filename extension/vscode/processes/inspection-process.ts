@@ -7,6 +7,7 @@ import { ResponseError, type RequestType } from 'vscode-jsonrpc/node';
 import {
   checkpoints,
   failedCode,
+  heatMaps,
   inspectionPhase,
   legalActions,
   pieces,
@@ -19,11 +20,13 @@ import {
   type CheckpointChoice,
   type EpisodeRef,
   type GivenAnswer,
+  type HeatMapRequest,
   type Rescored,
   type RescoreRequest,
   type WhatIfRequest,
   type WhatIfState,
 } from '../../protocol/inspection';
+import type { HeatMaps } from '../../protocol/heat-maps';
 import { sendRequest } from '../../node/stdio-messages';
 import { UserError } from '../../common/user-error';
 import type { CliInvocation } from './cli-command';
@@ -70,6 +73,8 @@ export class Inspections {
     this.ask(episode.folder, legalActions, episode, options);
   rescore = (request: RescoreRequest, options?: RequestOptions): Promise<Rescored> =>
     this.ask(request.folder, rescore, request, options);
+  heatMaps = (request: HeatMapRequest, options?: RequestOptions): Promise<HeatMaps> =>
+    this.ask(request.folder, heatMaps, request, options);
   whatIf = (request: WhatIfRequest, options?: RequestOptions): Promise<WhatIfState> =>
     this.ask(request.folder, whatIf, request, options);
   /** Plays the user's next turn. `folder` is the run folder of the what-if episode. */

@@ -1,5 +1,6 @@
 // The pictures of states in traces: on hover, as thumbnails in the gutter beside the turns, and by a code lens that opens
-// the picture in the editor. Pictures are files of the run folder, checked before they are shown.
+// the picture in the editor. Pictures are files of the run folder, checked before they are shown; a trace of many turns
+// reads only those that are shown.
 import * as vscode from 'vscode';
 import { pictureFiles } from '../../node/episode-pictures';
 import type { OpenTrace, TraceDocuments } from './trace-documents';
@@ -22,7 +23,29 @@ export async function pictureHover(
   return new vscode.MarkdownString(images.join('\n\n'));
 }
 
-export class TracePictures implements vscode.CodeLensProvider, vscode.Disposable {
+/** The lens of a picture whose file has not been read yet. */
+class PictureLens extends vscode.CodeLens {
+  /** @param files returns the path of the picture; none if it is missing or refused */
+  constructor(
+    range: vscode.Range,
+    readonly title: string,
+    readonly files: () => Promise<string[]>,
+  ) {
+    super(range);
+  }
+}
+
+const openPicture = (title: string, file: string): vscode.Command => ({
+  title,
+  tooltip: vscode.l10n.t('Open the picture of the state'),
+  command: 'vscode.open',
+  arguments: [vscode.Uri.file(file), { viewColumn: vscode.ViewColumn.Beside, preview: true }],
+});
+
+/** A lens without a command is a text. */
+const missing = (title: string): vscode.Command => ({ title: vscode.l10n.t('{0} missing', title), command: '' });
+
+export class TracePictures implements vscode.CodeLensProvider<PictureLens>, vscode.Disposable {
   private readonly thumbnails = new Map<vscode.TextEditor, vscode.TextEditorDecorationType[]>();
   private readonly subscription: vscode.Disposable;
 
@@ -43,23 +66,27 @@ export class TracePictures implements vscode.CodeLensProvider, vscode.Disposable
     for (const editor of [...this.thumbnails.keys()]) this.clear(editor);
   }
 
-  async provideCodeLenses(document: vscode.TextDocument): Promise<vscode.CodeLens[]> {
+  async provideCodeLenses(document: vscode.TextDocument): Promise<PictureLens[]> {
     const open = await this.documents.of(document);
     if (!open) return [];
-    const lenses: vscode.CodeLens[] = [];
-    for (const { heading, turn } of open.trace.turns) {
-      const files = await pictureFiles(open.location.folder, open.trace.episode, turn.pictures ?? []);
-      for (const [i, file] of files.entries())
-        lenses.push(
-          new vscode.CodeLens(rangeOf(document, heading), {
-            title: files.length > 1 ? vscode.l10n.t('picture {0}', i + 1) : vscode.l10n.t('picture'),
-            tooltip: vscode.l10n.t('Open the picture of the state'),
-            command: 'vscode.open',
-            arguments: [vscode.Uri.file(file), { viewColumn: vscode.ViewColumn.Beside, preview: true }],
-          }),
-        );
-    }
-    return lenses;
+    const { episode, turns } = open.trace;
+    return turns.flatMap(({ heading, turn: { pictures = [] } }) =>
+      pictures.flatMap((name, i) => {
+        if (name === null) return [];
+        const title = pictures.length > 1 ? vscode.l10n.t('picture {0}', i + 1) : vscode.l10n.t('picture');
+        return [
+          new PictureLens(rangeOf(document, heading), title, () => pictureFiles(open.location.folder, episode, [name])),
+        ];
+      }),
+    );
+  }
+
+  /** Sets the command of a lens that is visible; only now its picture's file is read and checked. */
+  async resolveCodeLens(lens: PictureLens): Promise<PictureLens> {
+    const { title } = lens;
+    const [file] = await lens.files();
+    lens.command = file === undefined ? missing(title) : openPicture(title, file);
+    return lens;
   }
 
   /** Draws thumbnails in the gutters of editors that have none yet, and removes those of closed editors. */

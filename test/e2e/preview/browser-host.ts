@@ -10,6 +10,7 @@ import { sweepPageHost, type SweepPageScenario } from './sweep-page-host';
 import { rolesHost } from './roles-host';
 import { runTableHost } from './run-table-host';
 import { storedHost, type StoredFiles } from './stored-host';
+import { visualHost } from './visual-host';
 import { timelineHost, type TimelineScenario } from './timeline-host';
 import { partial } from '../../support/partial';
 
@@ -43,27 +44,29 @@ const isRoles = /^roles \w+$/.test(preview.previewScenario);
 const csv = files?.['experiment.csv'];
 const host = csv
   ? comparedHost(csv, metrics)
-  : files
-    ? storedHost(files, metrics, at, times)
-    : isRoles
-      ? rolesHost()
-      : live
-        ? liveHost(live as LiveScenario)
-        : pictured
-          ? picturedHost(Number(pictured))
-          : timeline
-            ? timelineHost(timeline as TimelineScenario)
-            : table
-              ? runTableHost(Number(table), metrics)
-              : log
-                ? logHost(log as LogScenario)
-                : query
-                  ? queryHost(query as QueryScenario)
-                  : sweep
-                    ? sweepHost(Number(sweep), metrics)
-                    : sweepPage
-                      ? sweepPageHost(sweepPage as SweepPageScenario, metrics)
-                      : memoryHost(preview.previewScenario, metrics);
+  : files?.['heats.json']
+    ? visualHost(files)
+    : files
+      ? storedHost(files, metrics, at, times)
+      : isRoles
+        ? rolesHost()
+        : live
+          ? liveHost(live as LiveScenario)
+          : pictured
+            ? picturedHost(Number(pictured))
+            : timeline
+              ? timelineHost(timeline as TimelineScenario)
+              : table
+                ? runTableHost(Number(table), metrics)
+                : log
+                  ? logHost(log as LogScenario)
+                  : query
+                    ? queryHost(query as QueryScenario)
+                    : sweep
+                      ? sweepHost(Number(sweep), metrics)
+                      : sweepPage
+                        ? sweepPageHost(sweepPage as SweepPageScenario, metrics)
+                        : memoryHost(preview.previewScenario, metrics);
 const sender = { type: 'extension' };
 const receiver = { type: 'webview', webviewType: 'preview' };
 let state: unknown;

@@ -128,6 +128,26 @@ const picturedGif = async (tab, complain) => {
   console.log(`GIF of an episode with pictures: ${size} bytes`);
   if (size < 10_000) complain('the GIF of an episode with pictures is empty');
 };
+/** Shows the heat maps of an episode whose first thought names places, and moves over the cells of its first picture by keys. */
+const heat = async (tab, complain) => {
+  await tab.locator('.episode-row').nth(1).click();
+  await tab.keyboard.press('h');
+  await tab.locator('.heat-frame').first().waitFor();
+  await tab.locator('.heat-frame').first().focus();
+  for (const key of ['Home', 'ArrowLeft']) await tab.keyboard.press(key);
+  const readout = await tab.locator('.heat-readout').first().textContent();
+  if (!/^row \d, column \d: .* nats$/.test(readout)) complain(`the keys name ${readout}`);
+};
+const heatFilm = async tab => {
+  await tab.locator('.episode-row').first().click();
+  await tab.keyboard.press('f');
+  await tab.keyboard.press('h');
+  await tab.locator('.heat-frame').first().waitFor();
+};
+const largeHeat = async (tab, complain) => {
+  await tab.keyboard.press('z');
+  await heat(tab, complain);
+};
 const lake = async tab => {
   await tab.locator('.filter input').fill('tag:lake success:true');
   await tab.locator('.episode-row').first().click();
@@ -647,6 +667,18 @@ export const shots = [
       act: training,
     },
   ]),
+  ...['light', 'dark', 'high-contrast'].flatMap((theme, i) =>
+    [
+      { file: `heat-${theme}`, width: i === 2 ? 600 : 1280, act: heat },
+      ...(i === 0 ? [{ file: 'heat-light-600', width: 600, act: heat }] : []),
+      ...(i === 1
+        ? [
+            { file: 'heat-dark-large', width: 1280, act: largeHeat },
+            { file: 'heat-dark-film', width: 1280, act: heatFilm },
+          ]
+        : []),
+    ].map(shot => ({ ...shot, name: 'episodes', theme, scenario: 'visual-run', ready: '.episode-row' })),
+  ),
   ...['light', 'dark', 'high-contrast'].flatMap((theme, i) =>
     [
       { file: `film-${theme}`, scenario: `pictures ${i === 1 ? 100 : 6}`, act: film },

@@ -1,7 +1,7 @@
 // Context masks: which tokens of earlier responses remain, and that an episode's samples are what the model saw.
 import { describe, expect, it } from 'vitest';
 import { contextMask, shownIds, type PastResponse } from '../../../extension/algorithms/context-mask';
-import { thoughtRange } from '../../../extension/trainer/rollout/thought-range';
+import { thoughtRange } from '../../../extension/trainer/rollout/answer-ranges';
 import {
   asked,
   characterTokenizer,

@@ -14,12 +14,16 @@ import { stateView } from './state-view';
 import { turnView } from './turn-view';
 import { type TurnOptions } from './turn-options';
 
-/** Renders an episode. `members` are all episodes of its prompt group, including the episode itself. */
+/**
+ * Renders an episode. `members` are all episodes of its prompt group, including the episode itself; `bar` is above its
+ * turns.
+ */
 export function episodeView(
   episode: Episode,
   members: readonly EpisodeRow[],
   options: TurnOptions,
   actions: EpisodesActions,
+  bar: TemplateResult | typeof nothing = nothing,
 ): TemplateResult {
   const { id, turns, error, context_reason, final_state, final_pictures } = episode;
   const rewards = turns.map(({ reward }) => Math.abs(reward));
@@ -34,7 +38,8 @@ export function episodeView(
   const alert = (text: string): TemplateResult => html`<p class="episode-error" role="alert">${text}</p>`;
   return html`<article class="episode" aria-label="Episode ${id}">
     ${episodeHead(episode, members, actions)} ${error === undefined ? nothing : alert(error)}
-    ${context_reason === undefined ? nothing : alert(context_reason)} ${keyed(id, promptView(episode))} ${sections}
+    ${context_reason === undefined ? nothing : alert(context_reason)} ${keyed(id, promptView(episode))} ${bar}
+    ${sections}
     <section class="turn final" aria-label="Final state">
       <header class="turn-head"><h3>End</h3><span class="muted">${ending(episode)}</span></header>
       ${isScored ? html`<div class="turn-body">${state}${scores}</div>` : state}

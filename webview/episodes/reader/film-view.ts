@@ -3,17 +3,23 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { successLabel, type Episode } from '../../../extension/run-data/episode';
 import { notice } from '../../components/notice';
+import type { HeatMap } from '../../../extension/protocol/heat-maps';
+import { describeStrongest } from '../../components/heat-picture';
 import '../../components/lazy-picture';
 import { scoreText } from '../../components/role-returns';
 import type { EpisodesActions } from '../actions';
 import { successMark } from '../list/success-mark';
+import { heatPicture } from '../heat/heat-view';
 import type { Subject } from './reader-subject';
+import type { TurnOptions } from './turn-options';
 
 /** A picture of a state. `turn` is the turn before which the state was shown; null for the final state. */
 export interface FilmFrame {
   readonly turn: number | null;
   /** A data URL; null for a missing picture. */
   readonly picture: string | null;
+  /** Its index among the pictures of its state. */
+  readonly index: number;
   readonly label: string;
 }
 
@@ -22,7 +28,12 @@ export function filmFrames({ turns, final_pictures = [] }: Pick<Episode, 'turns'
   const framesOf = (pictures: readonly (string | null)[], turn: number | null): FilmFrame[] =>
     pictures.map((picture, i) => {
       const place = turn === null ? 'end' : `turn ${turn}`;
-      return { turn, picture, label: pictures.length > 1 ? `${place}, ${i + 1} of ${pictures.length}` : place };
+      return {
+        turn,
+        picture,
+        index: i,
+        label: pictures.length > 1 ? `${place}, ${i + 1} of ${pictures.length}` : place,
+      };
     });
   return [...turns.flatMap(({ turn, pictures = [] }) => framesOf(pictures, turn)), ...framesOf(final_pictures, null)];
 }
@@ -31,6 +42,8 @@ export function filmFrames({ turns, final_pictures = [] }: Pick<Episode, 'turns'
 export function filmView(
   { row: current, members }: Subject,
   episodes: readonly (Episode | null)[],
+  options: TurnOptions,
+  bar: TemplateResult | typeof nothing,
   actions: EpisodesActions,
 ): TemplateResult {
   const { group_id, step, mode, tag, id } = current;
@@ -38,7 +51,7 @@ export function filmView(
   const strips = episodes.flatMap((episode, i) => {
     const frames = episode ? filmFrames(episode) : [];
     return episode && frames.length > 0
-      ? [strip(episode, `member ${members[i].member}`, members[i].id === id, frames, actions)]
+      ? [strip(episode, `member ${members[i].member}`, members[i].id === id, frames, options, actions)]
       : [];
   });
   const without = episodes.length - strips.length;
@@ -54,7 +67,7 @@ export function filmView(
       <div class="episode-title"><h2>${title}</h2><span class="tag">${tag}</span></div>
       ${facts === '' ? nothing : html`<p class="muted">${facts}</p>`}
     </header>
-    ${strips.length > 0 ? strips : empty()}
+    ${bar} ${strips.length > 0 ? strips : empty()}
   </article>`;
 }
 
@@ -63,6 +76,7 @@ function strip(
   title: string,
   isCurrent: boolean,
   frames: readonly FilmFrame[],
+  options: TurnOptions,
   { openId, openTurn }: EpisodesActions,
 ): TemplateResult {
   const { id, success } = episode;
@@ -73,24 +87,39 @@ function strip(
     <span class="muted">${scoreText(episode)}</span>
     <div class="film-frames" role="group" aria-label="Pictures of ${title}">
       ${frames.map(
-        ({ turn, picture, label }, i) =>
+        (frame, i) =>
           html`<button
             type="button"
             class="plain film-frame"
             tabindex=${i === 0 ? 0 : -1}
-            aria-label="${title}, ${label}"
-            title="Open at ${label} ( Enter )"
-            @click=${() => open(turn)}
+            aria-label="${title}, ${frame.label}${heatLabel(episode, frame, options)}"
+            title="Open at ${frame.label} ( Enter )"
+            @click=${() => open(frame.turn)}
           >
-            ${
-              picture === null
-                ? html`<span class="film-missing">missing</span>`
-                : html`<lazy-picture .src=${picture} .label=${''}></lazy-picture>`
-            }${label}
+            ${frameView(episode, frame, options)}${frame.label}
           </button>`,
       )}
     </div>
   </section>`;
+}
+
+/** The heat map of a frame's picture, if there is one. */
+function heatOf({ id }: Episode, { turn, index }: FilmFrame, { heat }: TurnOptions): HeatMap | undefined {
+  return turn === null ? undefined : heat?.of(id, turn)?.pictures[index];
+}
+
+function heatLabel(episode: Episode, frame: FilmFrame, options: TurnOptions): string {
+  const map = heatOf(episode, frame, options);
+  return map ? `, heat map ${describeStrongest(map)}` : '';
+}
+
+function frameView(episode: Episode, frame: FilmFrame, options: TurnOptions): TemplateResult {
+  const { picture } = frame;
+  if (picture === null) return html`<span class="film-missing">missing</span>`;
+  const map = heatOf(episode, frame, options);
+  return map
+    ? heatPicture({ src: picture, label: '', map, most: options.heat!.most, theme: options.theme, bare: true })
+    : html`<lazy-picture .src=${picture} .label=${''}></lazy-picture>`;
 }
 
 /** Moves the focus by arrow keys, Home and End: along a strip, and to the same place of the strip above or below. */

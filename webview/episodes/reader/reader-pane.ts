@@ -4,6 +4,8 @@ import { nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../../extension/protocol/page-state';
 import { notice } from '../../components/notice';
+import { heatBar } from '../heat/heat-bar';
+import { shownHeat } from '../heat/heat-state';
 import { episodeView } from './episode-view';
 import type { EpisodesActions } from '../actions';
 import { filmView } from './film-view';
@@ -28,20 +30,24 @@ export function paneView({ status }: RunSummary, state: EpisodesState, actions: 
     const action = canRetry ? { label: 'Try again', run: actions.retry } : undefined;
     return notice({ kind: 'error', title, text, action });
   }
-  const { raw, tokens } = settings;
+  const { raw, tokens, heat: isMapped, explains } = settings;
   if (shown.subject.reading === 'playback')
     return playerView(shown.episode, shown.subject.members, state, { theme, raw, tokens }, actions);
-  return guard([shown, theme, raw, tokens], () => shownView(shown, { theme, raw, tokens }, actions));
+  const heats = isMapped ? state.heats : null;
+  return guard([shown, theme, raw, tokens, explains, heats], () =>
+    shownView(shown, { theme, raw, tokens, heat: shownHeat(state) }, heatBar(state, actions), actions),
+  );
 }
 
 function shownView(
   { subject, episode, others }: Shown & { kind: 'episode' },
   options: TurnOptions,
+  bar: TemplateResult | typeof nothing,
   actions: EpisodesActions,
 ): TemplateResult {
   if (subject.reading === 'group') return groupView(subject, others, options, actions);
-  if (subject.reading === 'film') return filmView(subject, others, actions);
+  if (subject.reading === 'film') return filmView(subject, others, options, bar, actions);
   const { history } = subject;
   if (history) return trainingView(subject.row, episode, others[0] ?? null, history, options, actions);
-  return episodeView(episode, subject.members, options, actions);
+  return episodeView(episode, subject.members, options, actions, bar);
 }

@@ -3,7 +3,8 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { button } from '../../components/controls';
 import type { EpisodesActions } from '../actions';
-import type { EpisodesState } from '../state';
+import { hasPictures } from '../heat/heat-state';
+import type { EpisodesState, Shown } from '../state';
 import type { Reading } from '../episodes-settings';
 
 const readings: readonly [Reading, string, string][] = [
@@ -22,11 +23,15 @@ export function readerTools({ shown, settings }: EpisodesState, actions: Episode
     onClick: actions.back,
   });
   return html`<div class="episode-tools">
-    <span class="back">${back}</span>${shown?.kind === 'episode' ? openTools(settings, actions) : nothing}
+    <span class="back">${back}</span>${shown?.kind === 'episode' ? openTools(shown, settings, actions) : nothing}
   </div>`;
 }
 
-function openTools({ reading, raw, tokens }: EpisodesState['settings'], actions: EpisodesActions): TemplateResult {
+function openTools(
+  { episode, others }: Shown & { kind: 'episode' },
+  { reading, raw, tokens, heat, large }: EpisodesState['settings'],
+  actions: EpisodesActions,
+): TemplateResult {
   const choices = readings.map(([to, label, title]) =>
     button({ label, title, pressed: reading === to, onClick: () => actions.readAs(to) }),
   );
@@ -42,6 +47,19 @@ function openTools({ reading, raw, tokens }: EpisodesState['settings'], actions:
     title: 'Sampled tokens by id, shaded by log-prob ( x )',
     onClick: () => actions.toggle('tokens'),
   });
+  const pictured = [episode, ...others].some(each => each !== null && hasPictures(each));
+  const heatMap = button({
+    label: 'Heat map',
+    pressed: heat,
+    title: 'How much the answer depends on each part of a picture ( h )',
+    onClick: () => actions.toggle('heat'),
+  });
+  const larger = button({
+    label: 'Larger',
+    pressed: large,
+    title: 'Larger pictures ( z )',
+    onClick: () => actions.toggle('large'),
+  });
   const trace = button({
     label: 'Open trace',
     title: 'Open as a document in the editor, token by token ( o )',
@@ -49,5 +67,5 @@ function openTools({ reading, raw, tokens }: EpisodesState['settings'], actions:
   });
   return html`<span class="readings" role="group" aria-label="View">${choices}</span>${rawText}${
       reading === 'episode' ? byToken : nothing
-    }${trace}`;
+    }${pictured && (reading === 'episode' || reading === 'film') ? [heatMap, larger] : nothing}${trace}`;
 }

@@ -7,23 +7,25 @@ import { plainMark } from '../../../extension/common/picture-mark';
 import type { Episode } from '../../../extension/run-data/episode';
 import { boardPicture } from '../../components/board-picture';
 import { foreignMark, statePictures, withoutShown } from '../../components/state-pictures';
-import { markedLines } from './text-diff';
-import { markedText } from './marked-text';
+import { textState } from './text-state';
+import type { TurnHeat } from '../../../extension/protocol/heat-maps';
+import { heatPictures } from '../heat/heat-view';
 import type { TurnOptions } from './turn-options';
 
-/** Renders a state. `pictures` are data URLs, null for a missing picture. */
+/** Renders a state. `pictures` are data URLs, null for a missing picture; `heat` is drawn over them. */
 export function stateView(
   state: string,
   previous: string | null,
   episode: Episode,
   options: TurnOptions,
   pictures: readonly (string | null)[] = [],
+  heat?: TurnHeat,
 ): TemplateResult {
   if (pictures.every(picture => picture === null)) return describedState(state, previous, episode, options);
   const foreign = episode.turns[0]?.actions_left === null;
   const text = withoutShown(state, pictures, foreign ? foreignMark : plainMark).trim();
   const description = text === '' ? nothing : describedState(text, previous, episode, options);
-  return html`${description}${statePictures(pictures)}`;
+  return html`${description}${heat ? heatPictures(pictures, heat, options) : statePictures(pictures)}`;
 }
 
 function describedState(
@@ -43,12 +45,6 @@ function describedState(
       theme,
     )}${board.after === '' ? nothing : textState(board.after, before?.after ?? null)}</figure
   >`;
-}
-
-function textState(state: string, previous: string | null): TemplateResult {
-  const lineEnd = { text: '\n', changed: false };
-  const parts = markedLines(state, previous).flatMap((line, i) => (i > 0 ? [lineEnd, line] : [line]));
-  return html`<pre class="state-text">${markedText(parts, 'changed since the last turn')}</pre>`;
 }
 
 /**

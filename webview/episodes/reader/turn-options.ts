@@ -1,5 +1,6 @@
 // Display options of turns: the settings of the reader's tools, and the theme.
 import type { Theme } from '../../shared/theme';
+import type { ShownHeat } from '../heat/heat-state';
 
 export interface TurnOptions {
   theme: Theme;
@@ -7,4 +8,6 @@ export interface TurnOptions {
   raw: boolean;
   /** Whether to show the sampled token ids, shaded by log-prob. */
   tokens: boolean;
+  /** Heat maps over pictures; null or absent if they are off. */
+  heat?: ShownHeat | null;
 }

@@ -10,6 +10,7 @@ import { counted, formatSigned } from '../../shared/format';
 import { hue } from '../../shared/run-colours';
 import type { Theme } from '../../shared/theme';
 import { callsView } from './calls-view';
+import { trueStateView } from '../heat/heat-view';
 import { stateView } from './state-view';
 import { sampledTokens, tokenStrip, tokenSummary, type SampledToken } from './token-log-probs';
 
@@ -45,15 +46,23 @@ export function turnView(
       <span class="muted">${facts}</span>${turn.finish === 'length' ? cut : nothing}
     </header>
     <div class="turn-body">
-      <div class="turn-state"
-        >${stateView(turn.state, episode.turns[index - 1]?.state ?? null, episode, options, turn.pictures)}</div
-      >
+      <div class="turn-state">${seenView(episode, index, options)}</div>
       <div class="turn-answer">
         ${raw ? html`<pre class="raw">${turn.raw}</pre>` : answer()}
         ${tokens ? tokensView(episode, sampled, theme) : nothing} ${rewardView(turn, running, largest, theme)}
       </div>
     </div>
   </section>`;
+}
+
+/** Renders the state of a turn; with heat maps, the environment's true state is beside its pictures. */
+function seenView(episode: Episode, index: number, options: TurnOptions): TemplateResult {
+  const turn = episode.turns[index];
+  const heat = options.heat?.of(episode.id, turn.turn);
+  const before = episode.turns[index - 1]?.state ?? null;
+  const state = stateView(turn.state, before, episode, options, turn.pictures, heat);
+  if (!options.heat || !turn.pictures) return state;
+  return html`<div class="turn-seen"><div>${state}</div>${trueStateView(episode, index)}</div>`;
 }
 
 /** Renders the tokens of a turn, or says that the trainer stored none. */

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 // Pictures of episodes on the Episodes page: film strips, pictures that leave the page when they are off screen, and
 // exported GIFs. The size of a box comes from the file's header.
-import { render } from 'lit';
+import { nothing, render } from 'lit';
 import { afterEach, expect, it, vi } from 'vitest';
 import { boardPicture } from '../../../../envs/api/picture';
 import { addToIndex, indexLine } from '../../../../extension/run-data/episode-index-line';
@@ -176,6 +176,7 @@ it('a film without pictures says so', async () => {
   const episodes = episodesOf(140, 'train', 1, 1);
   const root = document.createElement('div');
   const { filmView } = await import('../../../../webview/episodes/reader/film-view');
-  render(filmView({ row: { ...episodes[0] }, members: [] } as never, episodes, {} as never), root);
+  const options = { theme: readTheme(), raw: false, tokens: false };
+  render(filmView({ row: { ...episodes[0] }, members: [] } as never, episodes, options, nothing, {} as never), root);
   expect(root.textContent).toContain('The environment of these episodes returned no pictures.');
 });
