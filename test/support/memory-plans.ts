@@ -62,6 +62,7 @@ export async function measuredPeaks(
   const load: LoadOptions = {
     ...{ modelFolder, adapterFolder: null, device: 'cpu', threads: 2, lora, rolloutQuantization, baseQuantization },
     ...{ checkpointed, referenceFolder: input.reference ? modelFolder : null, moments, critic, seed: 1 },
+    ...(input.trainedEncoder && { trainsEncoder: true, encoderFolder: modelFolder }),
     ...{ maxPositions: length, cacheFolder, ...(pictures && { pictures: { folder: pictures.folder } }) },
   };
   const work = {

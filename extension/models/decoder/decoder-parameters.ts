@@ -171,7 +171,7 @@ export class DecoderParameters {
     const { g } = this;
     this.dropoutNoise ??= {
       row: g.input('dropout_rows', 'float32', ['tokens']),
-      column: g.input('dropout_columns', 'float32', ['features']),
+      column: g.input('dropout_columns', 'float32', ['channels']),
     };
     const width = x.dims[1];
     const column = g.emit(

@@ -1,27 +1,46 @@
-// Memory of a vision encoder: what one of its passes needs, and the image features that are kept and copied. The
-// sizes of a pass are those of the picture with the most image tokens.
+// Memory of a vision encoder: what one of its passes needs, without or with gradient, and the image features that are kept
+// and copied. The sizes of a pass are those of the picture with the most image tokens.
 import { maximum } from '../../common/lists';
-import type { Graph } from '../../engine/graph/graph';
 import { graphMemory } from '../../engine/graph/graph-memory';
 import type { FileTensor } from '../decoder/decoder-parameters';
+import { adaptedEncoder, trainedEncoder } from '../decoder/networks';
 import { encoderSpecs, featureWidth } from '../vision/encoder-config';
 import type { EncoderConfig } from '../vision/encoder-config';
-import { encodeGraph } from '../vision/encoder-graphs';
+import { encodeGraph, encoderGradientGraph } from '../vision/encoder-graphs';
+import type { EncoderNetwork } from '../vision/encoder-graphs';
 import { patchWidth } from '../vision/encoder-shape';
 import { encoderBatches } from '../vision/picture-encoder';
 import { keptFeatureBytes } from '../vision/picture-features';
 import type { PatchGrid } from '../vision/patches';
 import { measured } from './measured-memory';
-import type { PicturePlan } from './plan-input';
+import type { PicturePlan, PlanInput } from './plan-input';
 
 /** Returns the bytes of the arena after the largest picture was encoded, and of the patches on the host. */
 export function encodingBytes({ encoder, stored, grids }: PicturePlan): number {
-  const memory = graphMemory(frozenEncoder(encoder, stored));
+  const memory = graphMemory(encodeGraph(frozenEncoder(encoder, stored), 'cpu'));
   const pass = encoderBatches(grids).map(batch => {
     const { peak, outputs } = memory(encoderSizes(encoder, batch));
     const patches = batch.reduce((sum, { rows, columns }) => sum + rows * columns, 0);
     // Each patch is in the picture's patches and in the feeds of its batch.
     return measured.arena * (peak + scoreBytes(encoder, batch)) + outputs + 2 * 4 * patches * patchWidth(encoder);
+  });
+  return maximum(pass);
+}
+
+/**
+ * Returns the bytes of the arena after the largest picture's forward and backward pass through the trained encoder, and of
+ * its patches. The gradients of the encoder's parameters are counted with those of the policy.
+ */
+export function encoderGradientBytes(
+  { encoder, stored, grids }: PicturePlan,
+  { lora, decoder, checkpointed }: Pick<PlanInput, 'lora' | 'decoder' | 'checkpointed'>,
+): number {
+  const network = lora ? adaptedEncoder(frozenEncoder(encoder, stored), decoder, lora) : trainedEncoder(encoder);
+  const memory = graphMemory(encoderGradientGraph(network, 'cpu', checkpointed));
+  const pass = encoderBatches(grids).map(batch => {
+    const { peak, outputs } = memory(encoderSizes(encoder, batch));
+    const patches = batch.reduce((sum, { rows, columns }) => sum + rows * columns, 0);
+    return measured.arena * (peak + scoreBytes(encoder, batch)) - outputs + 2 * 4 * patches * patchWidth(encoder);
   });
   return maximum(pass);
 }
@@ -48,10 +67,10 @@ export function keptBytes({ encoder, tokens, pictures }: PicturePlan): number {
 export const joinedBytes = ({ encoder, perSequence }: PicturePlan, sequences: number): number =>
   2 * sequences * perSequence * featureWidth(encoder) * 4;
 
-/** The graph of an encoder in its files; the graph is never run, so the file locations are dummies. */
-function frozenEncoder(config: EncoderConfig, dtype: FileTensor['dtype']): Graph {
+/** An encoder in its files; its graphs are never run, so the file locations are dummies. */
+function frozenEncoder(config: EncoderConfig, dtype: FileTensor['dtype']): EncoderNetwork {
   const source = (): FileTensor => ({ kind: 'file', dtype, file: '', offset: 0, bytes: 0 });
-  return encodeGraph({ config, plan: { specs: encoderSpecs(config), source } }, 'cpu');
+  return { config, plan: { specs: encoderSpecs(config), source } };
 }
 
 /** Returns the sizes of the graph's dimensions for a batch of pictures or tiles; blocks are padded to the longest. */

@@ -19,7 +19,7 @@ import { undoParameters } from '../engine-undo';
 import { loraSpecs } from '../adapters/lora';
 import { encoderSpecs, featureWidth } from '../vision/encoder-config';
 import { keptFeatureBytes } from '../vision/picture-features';
-import { encodingBytes, joinedBytes, keptBytes } from './encoder-memory';
+import { encoderGradientBytes, encodingBytes, joinedBytes, keptBytes } from './encoder-memory';
 import { isOfDecoder } from '../vision/stored-names';
 import { PassMemory, isLinear, sizesOf } from './pass-memory';
 import type { PlanInput } from './plan-input';
@@ -222,9 +222,42 @@ export class MemoryRows {
     return [
       ...rows,
       pass('policy update', 'activations and logits', 'update', updateTokens, "the policy's graph with gradient"),
+      ...this.encoderGradientRows(updateTokens),
       ...optimizerRows('policy update', '', this.trained(), moments.actor),
       this.undoRow(),
       ...this.checkpointRows(),
+    ];
+  }
+
+  /**
+   * Returns the rows for a trained vision encoder: its backward pass, the gradient of the features, and what the reference
+   * policy and the critic see, which another session of the first weights encodes; none if the encoder is frozen.
+   */
+  private encoderGradientRows(updateTokens: number): PlanRow[] {
+    const { pictures, trainedEncoder, longest, reference, critic } = this.input;
+    if (!pictures || !trainedEncoder) return [];
+    const { tokens, perSequence } = pictures;
+    const sequences = Math.max(1, Math.floor(updateTokens / longest));
+    const first = row(
+      'log-probs',
+      'encoder activations of the first weights',
+      encodingBytes(pictures) + keptBytes(pictures),
+      'encoder activations and kept image features of the reference policy and the critic',
+    );
+    return [
+      ...(reference || critic ? [first] : []),
+      row(
+        'policy update',
+        'encoder activations with gradient',
+        encoderGradientBytes(pictures, this.input),
+        `${measured.arena} × peak memory of the encoder's forward and backward pass for a picture of ${tokens} image tokens, without its gradients`,
+      ),
+      row(
+        'policy update',
+        'gradient of image features',
+        joinedBytes(pictures, sequences),
+        `2 × ${sequences} episodes × ${perSequence} image tokens × ${featureWidth(pictures.encoder)} numbers × 4 bytes`,
+      ),
     ];
   }
 

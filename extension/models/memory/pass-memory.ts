@@ -120,10 +120,11 @@ export class PassMemory {
    * with the gradients.
    */
   private passBytes(kind: PassKind, n: number, chunks: number, given: Record<string, number>, shared = false): number {
-    const { decoder: c } = this.input;
+    const { decoder: c, pictures } = this.input;
+    const features = (given.b ?? 1) * (pictures?.perSequence ?? 0);
     const memory = this.graph(`${kind} ${chunks} ${shared}`, () => this.build(kind, chunks, shared));
     const part = n / chunks; // size of `n0`, `weight1`, …: predicted tokens per chunk
-    const { peak, outputs } = memory(sizesOf(c, { ...given, part, features: c.intermediateSize }));
+    const { peak, outputs } = memory(sizesOf(c, { ...given, part, features, channels: c.intermediateSize }));
     return measured.arena * peak - (kind === 'update' || kind === 'critic' ? outputs : 0);
   }
 
@@ -134,7 +135,7 @@ export class PassMemory {
       shared,
       chunks,
       checkpointed,
-      ...(pictures && { pictures: 'shown' }),
+      ...(pictures && { pictures: kind === 'update' && trainedEncoder ? 'trained' : 'shown' }),
     };
     if (kind === 'score') return scoreGraph(this.actor, shape);
     if (kind === 'reference')

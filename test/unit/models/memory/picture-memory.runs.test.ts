@@ -21,6 +21,7 @@ import { goldenName } from '../../../support/vision-models';
 const folder = temporaryFolder();
 const vocab = 1024;
 const imageToken = vocab - 1;
+const lora = { rank: 8, alpha: 8, dropout: 0, targets: 'all-linear' };
 
 const text = (hidden: number, layers: number) => ({
   ...{ vocab_size: vocab, hidden_size: hidden, intermediate_size: 2 * hidden, num_hidden_layers: layers },
@@ -99,14 +100,32 @@ function makePictures(to: string, count: number, side: number): string[] {
 
 describe('the memory of a process that shows pictures', () => {
   test.each([
-    ['Qwen2.5-VL, 1296 patches', qwen, qwenProcessor, 504, 512],
-    ['SmolVLM, five tiles of 1024 patches', smol, smolProcessor, 896, 512],
+    ['Qwen2.5-VL, 1296 patches', qwen, qwenProcessor, 504, {}],
+    ['SmolVLM, five tiles of 1024 patches', smol, smolProcessor, 896, {}],
+    ['Qwen2.5-VL whose encoder is trained', qwen, qwenProcessor, 504, { trains: true }],
+    ['SmolVLM whose encoder is trained, recomputed', smol, smolProcessor, 896, { trains: true, checkpointed: true }],
+    [
+      'Qwen2.5-VL with adapters on the encoder, and a reference policy',
+      qwen,
+      qwenProcessor,
+      504,
+      { trains: true, lora },
+    ],
   ] as const)(
     'is as planned within a third, by the end of each phase: %s',
-    async (_, json, processor, side, longest) => {
+    async (
+      _,
+      json,
+      processor,
+      side,
+      change: { trains?: boolean; checkpointed?: boolean; lora?: PlanInput['lora'] },
+    ) => {
+      const longest = 512;
       const { path, plan: pictures, decoder } = await makeModel(json, processor, side);
+      const { trains = false, ...options } = change;
       const input: PlanInput = {
-        ...{ ...plain, ...passes(2 * longest), longest, rollouts: 4, decoder, pictures },
+        ...{ ...plain, ...passes(2 * longest), longest, rollouts: 4, decoder, pictures, ...options },
+        ...(trains && { trainedEncoder: pictures.encoder, reference: Boolean(options.lora) }),
         diagnosisTokens: longest,
       };
       expect(pictures.tokens).toBeGreaterThan(longest / 2);
@@ -122,8 +141,11 @@ describe('the memory of a process that shows pictures', () => {
       }
       // Without the encoder's pass, the plan would be far below the measured memory.
       const encoding = rows.find(({ what }) => what === 'encoder activations')!.bytes;
-      expect(encoding).toBeGreaterThan(held['policy update'] / 4);
+      const backward = rows.find(({ what }) => what === 'encoder activations with gradient')?.bytes ?? 0;
+      expect(encoding + backward).toBeGreaterThan(held['policy update'] / 4);
+      if (trains) expect(backward).toBeGreaterThan(encoding / 2);
     },
+    240_000,
   );
 });
 

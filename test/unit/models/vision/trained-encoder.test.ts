@@ -116,6 +116,26 @@ describe.each(['qwen2_5_vl', 'qwen3_vl', 'idefics3'] as const)('%s', family => {
     expect(await seenBy(resumed.engine, given)).toEqual(await seenBy(engine, given));
   });
 
+  // The two have different sizes: the numbers for dropout are as many as the widest layer has channels.
+  it('has finite gradients of image features with dropout, with and without recomputing', async () => {
+    const strong = { ...lora, dropout: 0.5 };
+    const given = await prepared(family, { lora: strong });
+    const engines = [await given.open(), await given.open({ checkpointed: true })];
+    const norms: number[] = [];
+    for (const { engine } of engines) {
+      const first = await engine.parameters();
+      // Two steps, because B is zero at first, so A has no gradient yet.
+      for (let step = 0; step < 2; step++) norms.push((await update(engine, given.sample)).grad_norm);
+      const trained = await engine.parameters();
+      expect(trained.every(({ data }) => data.every(Number.isFinite))).toBe(true);
+      expect(
+        trained.some(({ name, data }, i) => !isOfDecoder(name) && data.some((x, j) => x !== first[i].data[j])),
+      ).toBe(true);
+    }
+    expect(norms.every(norm => Number.isFinite(norm) && norm > 0)).toBe(true);
+    expect(norms[2] / norms[0]).toBeCloseTo(1, 3);
+  });
+
   it('shows the old pictures after an update that is undone', async () => {
     const given = await prepared(family, { lora });
     const { engine } = await given.open();
