@@ -1,5 +1,6 @@
 // A frozen lake as a picture, laid out as Gymnasium's: ice with the start, holes, the goal as a present, and the player.
 // The tiles are drawn here; Gymnasium's own images are not used.
+import { DrawnPictures } from '../api/drawn-pictures';
 import { Drawing } from '../api/drawing';
 import type { Colour } from '../api/picture';
 import { goal, hole, type Lake } from './lake';
@@ -21,8 +22,13 @@ const skin: Colour = [245, 200, 160];
 /** Side of the picture of a lake of `size` × `size` tiles. */
 export const lakePictureSide = (size: number): number => size * tilePixels;
 
+const drawn = new DrawnPictures();
+
 /** Returns the picture of a lake with the player on `cell`, as PNG. */
-export function lakePicture({ size, tiles, start }: Lake, cell: number): Uint8Array {
+export const lakePicture = (lake: Lake, cell: number): Uint8Array =>
+  drawn.get(`${lake.tiles.join('')} ${lake.start} ${cell}`, () => drawPicture(lake, cell));
+
+function drawPicture({ size, tiles, start }: Lake, cell: number): Uint8Array {
   const side = tilePixels;
   const drawing = new Drawing(lakePictureSide(size), lakePictureSide(size), edge);
   tiles.forEach((tile, at) => {

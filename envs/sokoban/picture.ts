@@ -1,4 +1,5 @@
 // A room of Sokoban as a picture: a coloured square per cell, as in gym-sokoban's `tiny_world` mode.
+import { DrawnPictures } from '../api/drawn-pictures';
 import { boardPicture, type Colour } from '../api/picture';
 
 /** Colours by the content that a cell displays: wall, empty, target, box on target, box, player, player on target. */
@@ -20,10 +21,14 @@ export const roomPictureSize = (rows: number, columns: number): { width: number;
   height: rows * cellPixels,
 });
 
+const drawn = new DrawnPictures();
+
 /** Returns the picture of a room as PNG; `cells` are indices into the colours, row by row. */
 export const roomPicture = (cells: readonly number[], columns: number): Uint8Array =>
-  boardPicture(
-    cells.map(cell => colours[cell]),
-    columns,
-    cellPixels,
+  drawn.get(`${columns} ${cells.join('')}`, () =>
+    boardPicture(
+      cells.map(cell => colours[cell]),
+      columns,
+      cellPixels,
+    ),
   );
