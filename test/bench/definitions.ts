@@ -165,7 +165,7 @@ export interface GatewaySettings {
   episodes: number;
   /** Calls of each program. */
   calls: number;
-  /** Milliseconds that the policy takes for a reply. */
+  /** Mean milliseconds that the policy takes for a reply. */
   policyMs: number;
 }
 

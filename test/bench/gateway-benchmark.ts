@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { callOf, replyAction } from '../../envs/api/model-calls';
 import { EnvironmentProcessPool } from '../../extension/environments/client/process-pool';
 import { readTokenizer } from '../../extension/models/weights/model-folder';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { installation } from '../../extension/node/installation';
 import type { ChatTokenizer } from '../../extension/models/tokenizer/chat-tokenizer';
 import { CallContext } from '../../extension/trainer/rollout/call-context';
@@ -60,7 +61,9 @@ export async function gatewayCalls(settings: GatewaySettings): Promise<{ value: 
     if (error) throw new Error(error.message);
     const tokenizer = readTokenizer(join(installation.models, 'ragen-tiny'));
     const names = Array.from({ length: episodes }, (_, i) => `episode-${i}`);
-    const added = await Promise.all(names.map(name => playEpisode(pool, tokenizer, name, policyMs)));
+    const added = await Promise.all(
+      names.map((name, i) => playEpisode(pool, tokenizer, { name, policyMs, stream: new RandomStream(i) })),
+    );
     const sorted = added.flatMap(times => times.slice(starting)).sort((a, b) => a - b);
     return {
       value: median(sorted),
@@ -72,12 +75,14 @@ export async function gatewayCalls(settings: GatewaySettings): Promise<{ value: 
   }
 }
 
-/** Plays one episode; resolves to the milliseconds that the gateway added to each of its calls. */
+/**
+ * Plays one episode; resolves to the milliseconds that the gateway added to each of its calls. The policy takes between
+ * half of `policyMs` and one and a half times as long, so that the calls of all programs do not come at the same time.
+ */
 async function playEpisode(
   pool: EnvironmentProcessPool,
   tokenizer: ChatTokenizer,
-  episode: string,
-  policyMs: number,
+  { name: episode, policyMs, stream }: { name: string; policyMs: number; stream: RandomStream },
 ): Promise<number[]> {
   const syntax = tokenizer.toolSyntax('auto');
   const context = new CallContext(tokenizer, { max_model_len: 100_000, response_length: 32, syntax });
@@ -90,7 +95,7 @@ async function playEpisode(
     if (!call) break;
     context.prompt(call);
     const start = performance.now();
-    await sleep(policyMs);
+    await sleep(policyMs * (0.5 + stream.uniform()));
     policy.push(performance.now() - start);
     context.accept({
       ids: [...reply, tokenizer.stopTokenIds[0]],
