@@ -1,5 +1,5 @@
 // The figure of a claim as one SVG file: a panel for each measure of its tests, with the mean of each arm over its seeds,
-// its interval, and the seeds behind it. The panels draw exactly the metrics that decide the claim, so saved metrics
+// its interval, and the seeds behind it; for correlations, a panel of dots (claim-scatter.ts). The panels draw exactly the metrics that decide the claim, so saved metrics
 // (claim-metrics.ts) give the same figure as the runs. Pure functions.
 import { intervalSeeds } from '../../common/mean-estimate';
 import { comparisonOf, type DrawnGroup } from '../charts/comparison';
@@ -9,6 +9,7 @@ import { quantityName } from '../charts/metric-names';
 import { svgOf } from '../charts/svg-plot';
 import { alarmRules } from '../alarm-rules';
 import { armsOf, type Claim, type ClaimTest, type Measure } from './claim-schema';
+import { scatterOf } from './claim-scatter';
 import { seriesOf, type MeasuredRun } from './run-measure';
 
 type Plotted = Pick<Measure, 'metric' | 'over' | 'from'>;
@@ -27,10 +28,15 @@ const mostArms = 6;
 
 /** Returns the figure of a claim; undefined if no test has a value in any run. */
 export function claimFigure(claim: Claim, runs: readonly MeasuredRun[], theme: Theme): string | undefined {
-  const drawn = panelsOf(claim, [...new Set(runs.map(({ arm }) => arm))]).flatMap((panel, i) => {
+  const curves = panelsOf(claim, [...new Set(runs.map(({ arm }) => arm))]).map((panel, i) => {
     const data = panelData(panel, runs, theme);
-    return data ? [svgOf(data, panelSize, `panel-${i + 1}`)] : [];
+    return data ? svgOf(data, panelSize, `panel-${i + 1}`) : undefined;
   });
+  const scatters = scattersOf(claim).map(({ x, y, arms }) => {
+    const own = runs.filter(({ arm }) => arms?.includes(arm) ?? true);
+    return scatterOf({ x: named(x), y: named(y) }, own, panelSize, theme);
+  });
+  const drawn = [...curves, ...scatters].filter(panel => panel !== undefined);
   if (drawn.length === 0) return undefined;
   const width = Math.min(columns, drawn.length) * panelSize.width;
   const height = Math.ceil(drawn.length / columns) * panelSize.height;
@@ -54,6 +60,7 @@ export function panelsOf({ tests }: Pick<Claim, 'tests'>, arms: readonly string[
     panels.set(key, panel);
   };
   for (const test of tests) {
+    if (test.test === 'correlation') continue; // drawn as dots
     if (test.test === 'trend' && test.metrics) lists.push(listPanel(test, test.metrics, arms));
     else for (const measure of measuresOf(test)) add(measure, armsOf(test));
   }
@@ -93,15 +100,23 @@ function listPanel(
   };
 }
 
-function measuresOf(test: ClaimTest): Plotted[] {
+/** Returns the pairs of metrics whose correlations a claim tests, each once. */
+function scattersOf({ tests }: Pick<Claim, 'tests'>): { x: string; y: string; arms: readonly string[] | undefined }[] {
+  const pairs = tests.flatMap(test =>
+    test.test === 'correlation'
+      ? [test.x, ...(test.against === undefined ? [] : [test.against])].map(x => ({ x, y: test.y, arms: test.arms }))
+      : [],
+  );
+  return [...new Map(pairs.map(pair => [JSON.stringify(pair), pair])).values()];
+}
+
+function measuresOf(test: Exclude<ClaimTest, { test: 'correlation' }>): Plotted[] {
   const plain = (metric: string): Plotted => ({ metric, over: undefined, from: 0 });
   switch (test.test) {
     case 'difference':
     case 'level':
     case 'trend':
       return [test.measure, ...(test.measure.before === undefined ? [] : [plain(test.measure.before)])];
-    case 'correlation':
-      return [test.x, test.y, ...(test.against === undefined ? [] : [test.against])].map(plain);
     case 'alarms':
       return ['success', ...test.alarms.map(name => alarmRules[name].metric)].map(plain);
   }
@@ -140,5 +155,7 @@ function panelData({ title, curves }: Panel, runs: readonly MeasuredRun[], theme
   );
   return data;
 }
+
+const named = (metric: string): { metric: string; name: string } => ({ metric, name: nameOf(metric) });
 
 const nameOf = (key: string): string => (key === 'success' ? 'Validation success' : quantityName(key));

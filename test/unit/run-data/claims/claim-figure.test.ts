@@ -63,3 +63,24 @@ test('a claim without values has no figure', () => {
   const claim = claimOf([{ ...difference, name: 'a', measure: { metric: 'success' } }]);
   expect(claimFigure(claim, [], paperTheme)).toBeUndefined();
 });
+
+test('correlations are drawn as dots, one for each step with both values, and equal pairs once', () => {
+  const correlation = { test: 'correlation', expect: 'positive' } as const;
+  const claim = claimOf([
+    { ...correlation, name: 'a', x: information, against: 'actor/entropy' },
+    { ...correlation, name: 'b', x: information },
+  ]);
+  const withEntropy = runs.map(run => ({
+    ...run,
+    steps: run.steps.map(({ step, success, ...rest }) => ({ step, success, 'actor/entropy': 2 + step, ...rest })),
+  }));
+  const [first, ...others] = withEntropy;
+  const partial = { ...first, steps: first.steps.map(step => (step.step === 2 ? { ...step, success: NaN } : step)) };
+  const figure = claimFigure(claim, [partial, ...others], paperTheme)!;
+  const dots = [...figure.matchAll(/<path d="((?:M\d+ \d+h0)+)"/g)].map(([, path]) => path.split('M').length - 1);
+  expect(dots).toEqual([17, 17]); // 6 runs of 3 steps, one without success
+  expect([...figure.matchAll(/<title>(.*?)<\/title>/g)].map(([, title]) => title)).toEqual([
+    expect.stringContaining('against Mutual information'),
+    expect.stringContaining('against Entropy'),
+  ]);
+});
