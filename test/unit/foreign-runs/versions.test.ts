@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import { maskedCrc } from '../../../extension/common/crc32c';
 import { recognise } from '../../../extension/foreign-runs/recognition';
 import { SourceFolder } from '../../../extension/foreign-runs/source-folder';
+import { statusSchema } from '../../../extension/run-data/run-status-file';
 import { attachOnce, samples } from '../../support/attached';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -55,7 +56,7 @@ it.each([
   );
 });
 
-it('TensorBoard: the error names the unknown and the known version', async () => {
+it('TensorBoard: what is left out names the unknown and the known version', async () => {
   const payload = Writer.create()
     .uint32((3 << 3) | 2)
     .string('brain.Event:3')
@@ -68,9 +69,13 @@ it('TensorBoard: the error names the unknown and the known version', async () =>
   const folder = join(workspace(), 'events');
   mkdirSync(folder);
   writeFileSync(join(folder, 'events.out.tfevents.1796000000.vm'), record);
-  await expect(attachOnce(workspace(), folder)).rejects.toThrow(
-    /tfevents\.1796000000\.vm has version "brain\.Event:3" .* but the known version is brain\.Event:2: update RAGEN/,
-  );
+  const { folder: run } = await attachOnce(workspace(), folder); // other files of the run would still be read
+  const { left_out } = statusSchema.parse(JSON.parse(readFileSync(run.file('status.json'), 'utf8')));
+  expect(left_out).toEqual([
+    expect.stringMatching(
+      /tfevents\.1796000000\.vm has version "brain\.Event:3" .* but the known version is brain\.Event:2: update RAGEN/,
+    ),
+  ]);
 });
 
 it('prime-rl: folders of later versions are named as such', async () => {

@@ -114,7 +114,7 @@ describe('an observation', () => {
         const shown = isMarked ? words.replaceAll(plainMark, '') + images.map(() => plainMark).join(' then ') : words;
         outcomes[(await follow(shown, images)) ? 'admitted' : 'refused']++;
       }),
-      { numRuns: 200 },
+      { numRuns: 200, examples: [[['A picture.', [new Uint8Array(golden('tiny.png'))], true]]] }, // at least one is stored
     );
     expect(Math.min(outcomes.admitted, outcomes.refused)).toBeGreaterThan(20);
     for (const name of readdirSync(join(run, 'pictures'))) {
