@@ -1,5 +1,5 @@
-// Files that name a version of their format: an unknown version is refused with the known versions. The files of the
-// other trainers name none (docs/FOREIGN-RUNS.md).
+// Files that name a version of their format: an unknown version is refused, or its file left out, with the known versions.
+// The files of the other trainers name none (docs/FOREIGN-RUNS.md).
 import { cpSync, mkdirSync, readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writer } from 'protobufjs/minimal';

@@ -5,7 +5,7 @@ import { button } from '../../components/controls';
 import type { EpisodesActions } from '../actions';
 import { hasPictures } from '../heat/heat-state';
 import type { EpisodesState, Shown } from '../state';
-import type { Reading } from '../episodes-settings';
+import type { Reading, Toggled } from '../episodes-settings';
 
 const readings: readonly [Reading, string, string][] = [
   ['episode', 'Episode', 'The episode’s turns ( e )'],
@@ -35,31 +35,13 @@ function openTools(
   const choices = readings.map(([to, label, title]) =>
     button({ label, title, pressed: reading === to, onClick: () => actions.readAs(to) }),
   );
-  const rawText = button({
-    label: 'Raw text',
-    pressed: raw,
-    title: 'The complete text of the model ( r )',
-    onClick: () => actions.toggle('raw'),
-  });
-  const byToken = button({
-    label: 'Tokens',
-    pressed: tokens,
-    title: 'Sampled tokens by id, shaded by log-prob ( x )',
-    onClick: () => actions.toggle('tokens'),
-  });
+  const toggle = (label: string, pressed: boolean, to: Toggled, title: string) =>
+    button({ label, pressed, title, onClick: () => actions.toggle(to) });
+  const rawText = toggle('Raw text', raw, 'raw', 'The complete text of the model ( r )');
+  const byToken = toggle('Tokens', tokens, 'tokens', 'Sampled tokens by id, shaded by log-prob ( x )');
   const pictured = [episode, ...others].some(each => each !== null && hasPictures(each));
-  const heatMap = button({
-    label: 'Heat map',
-    pressed: heat,
-    title: 'How much the answer depends on each part of a picture ( h )',
-    onClick: () => actions.toggle('heat'),
-  });
-  const larger = button({
-    label: 'Larger',
-    pressed: large,
-    title: 'Larger pictures ( z )',
-    onClick: () => actions.toggle('large'),
-  });
+  const heatMap = toggle('Heat map', heat, 'heat', 'How much the answer depends on each part of a picture ( h )');
+  const larger = toggle('Larger', large, 'large', 'Larger pictures ( z )');
   const trace = button({
     label: 'Open trace',
     title: 'Open as a document in the editor, token by token ( o )',
