@@ -1,8 +1,10 @@
 // Alarm rules for Echo Traps (RAGEN, §3) and template collapse (RAGEN-2). Each rule bounds one metric. The alarm of a rule is raised when the metric
 // has exceeded the bound in each of the newest `steps` steps. These steps are called the judged window. A bound is a
 // constant, or it is computed from the run's earlier steps. The trainer raises alarms with these rules
-// (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds follow RAGEN's early
-// stopping and its description of collapsed runs. Pure functions.
+// (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. The rules implement the interface of
+// plug-ins (envs/api/plugins/alarm.ts). Thresholds follow RAGEN's early stopping and its description of collapsed runs.
+// Pure functions.
+import type { AlarmBound, AlarmRule } from '../../envs/api/plugins/alarm';
 import { maximum } from '../common/lists';
 import { median } from '../common/mean-estimate';
 
@@ -46,36 +48,7 @@ export const alarmNames = [
 ] as const;
 export type AlarmName = (typeof alarmNames)[number];
 
-export interface AlarmRule {
-  metric: string;
-  /** Metric of the same meaning in another unit, which is read in runs that never have `metric`. */
-  instead?: string;
-  /** Name of the metric in alarm messages. */
-  label: string;
-  /** Computes the bound from the values before the judged window. */
-  bound: BoundOf;
-  side: 'under' | 'over';
-  /** Number of newest values that must exceed the bound. */
-  steps: number;
-  /** Name of another metric, whose newest value is the maximum possible value of `metric`. */
-  limit?: string;
-  /** Plural noun for the values of the metric, if it is not measured in every step; `steps` then counts its values. */
-  measured?: 'diagnoses';
-}
-
-/** A bound, and a description of how it is computed. */
-export interface Bound {
-  bound: number;
-  label: string;
-}
-
-/**
- * @param before stored values that precede the judged values, oldest first: at most 10 first and 20 newest values
- * @param limit maximum possible value of the metric, if known
- * @param highest largest earlier value that is no longer stored, if there is one
- * @returns null if there are too few values for a bound
- */
-type BoundOf = (before: readonly number[], limit?: number, highest?: number) => Bound | null;
+type BoundOf = AlarmRule['bound'];
 
 /** Returns a rule whose bound is a share of the mean over the first steps. */
 const shareOfFirst =
@@ -191,15 +164,19 @@ export const alarmRules: Readonly<Record<AlarmName, AlarmRule>> = {
   },
 };
 
-/** Metrics that the rules read. */
-export const watchedMetrics: ReadonlySet<string> = new Set(
-  Object.values(alarmRules).flatMap(({ metric, instead, limit }) =>
-    [metric, instead, limit].filter(key => key !== undefined),
-  ),
-);
+type RuleMetrics = Pick<AlarmRule, 'metric' | 'instead' | 'limit'>;
+
+/** Returns the metrics that rules read. */
+export const metricsOfRules = (rules: Iterable<RuleMetrics>): Set<string> =>
+  new Set(
+    [...rules].flatMap(({ metric, instead, limit }) => [metric, instead, limit].filter(key => key !== undefined)),
+  );
+
+/** Metrics that the built-in rules read. */
+export const watchedMetrics: ReadonlySet<string> = metricsOfRules(Object.values(alarmRules));
 
 /** Returns the metric that a rule reads in a run; `has` returns whether the run has a metric. */
-export const watchedMetric = ({ metric, instead }: AlarmRule, has: (metric: string) => boolean): string =>
+export const watchedMetric = ({ metric, instead }: RuleMetrics, has: (metric: string) => boolean): string =>
   instead !== undefined && !has(metric) && has(instead) ? instead : metric;
 
 /** Returns the newest `rule.steps` values and their bound; null if there are too few values. */
@@ -207,7 +184,7 @@ export function judgedWindow(
   { bound: boundOf, steps }: AlarmRule,
   series: WatchedSeries,
   limit?: number,
-): (Bound & { values: number[] }) | null {
+): (AlarmBound & { values: number[] }) | null {
   const values = valuesOf(series);
   if (values.length < steps) return null;
   const bound = boundOf(values.slice(0, -steps), limit, series.highest);

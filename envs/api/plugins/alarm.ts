@@ -1,6 +1,6 @@
-// The interface of alarms. The built-in alarms (extension/run-data/alarm-rules.ts) have the same form, and so has a file
-// whose default export is created by `defineAlarm` and that `workbench.plugins.alarms` lists. An alarm is raised when the
-// newest `steps` values of its metric are all beyond the bound. Invariant: `bound` is a function of its arguments.
+// The interface of alarms. The built-in alarms (extension/run-data/alarm-rules.ts) implement it, and so does a plug-in: a
+// file whose default export is created by `defineAlarm` and that `workbench.plugins.alarms` lists. An alarm is raised when
+// the newest `steps` values of its metric are all beyond the bound. Invariant: `bound` is a function of its arguments.
 
 /** A bound, and a description of how it is computed, such as 'half of its mean over the first 10 steps'. */
 export interface AlarmBound {
@@ -11,6 +11,8 @@ export interface AlarmBound {
 export interface AlarmRule {
   /** Key of a metric (docs/METRICS.md), which may be that of a plug-in. */
   metric: string;
+  /** Metric of the same meaning in another unit, which is read in runs that never have `metric`. */
+  instead?: string;
   /** Name of the metric in the alarm's sentence. */
   label: string;
   /** Whether values under or over the bound raise the alarm. */
@@ -26,6 +28,11 @@ export interface AlarmRule {
   bound(before: readonly number[], limit?: number, highest?: number): AlarmBound | null;
   /** Key of a metric whose newest value is the maximum possible value of `metric`. */
   limit?: string;
+  /**
+   * Plural noun for the values of the metric, such as 'diagnoses', if it is not measured in every step; `steps` then
+   * counts its values.
+   */
+  measured?: string;
 }
 
 /** The default export of an alarm's file. */

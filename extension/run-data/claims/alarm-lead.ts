@@ -1,9 +1,9 @@
 // How early alarms come before a run collapses, and how often they are raised in runs that do not. The alarms are
 // computed again from the metrics, so that other thresholds than the shipped ones can be tried: thresholds are chosen on
 // one half of the seeds and judged on the other. Pure functions.
+import type { AlarmRule } from '../../../envs/api/plugins/alarm';
 import { minimum } from '../../common/lists';
 import { alarmRules, boundsOver, shareOfBest, streaksOver } from '../alarm-rules';
-import type { AlarmRule } from '../alarm-rules';
 import { movingMeans } from '../lasting-falls';
 import { lastingFall, seriesOf } from './run-measure';
 import type { MeasuredRun } from './run-measure';

@@ -3,17 +3,19 @@
 // collapse (RAGEN-2): reasoning stops depending on the prompt. The rules are in
 // run-data/alarm-rules.ts; an alarm is active while the newest values of its metric violate the bound of its rule. Pure
 // functions; the state is plain data for checkpoints.
+import type { AlarmBound, AlarmRule } from '../../../envs/api/plugins/alarm';
 import {
-  alarmNames,
   alarmRules,
   hasPassed,
   judgedWindow,
+  metricsOfRules,
   noValues,
   watchedMetric,
-  watchedMetrics,
   withValue,
 } from '../../run-data/alarm-rules';
-import type { AlarmRule, WatchedSeries } from '../../run-data/alarm-rules';
+import type { WatchedSeries } from '../../run-data/alarm-rules';
+
+type AllSeries = Readonly<Record<string, WatchedSeries>>;
 
 export type WatchState = {
   series: Record<string, WatchedSeries>;
@@ -37,44 +39,59 @@ export interface Alarm {
 /**
  * Adds the metrics of a step to the state. Returns the new state and the alarms that became active in this step. A
  * metric that is missing or not finite leaves its series unchanged.
- * @param own rules of the workspace, by name
+ * @param own rules of plug-ins by the names of their alarms, which are judged like the built-in rules
  */
 export function watchStep(
   state: WatchState,
   metrics: Readonly<Record<string, number>>,
   own: Readonly<Record<string, AlarmRule>> = {},
 ): { state: WatchState; alarms: Alarm[] } {
-  const series = { ...state.series };
-  const read = Object.values(own).flatMap(({ metric, limit }) => (limit === undefined ? [metric] : [metric, limit]));
-  for (const metric of new Set([...watchedMetrics, ...read])) {
-    const value = metrics[metric];
-    if (Number.isFinite(value)) series[metric] = withValue(series[metric] ?? noValues, value);
-  }
-  const holding = [...alarmsOf(series), ...ownAlarms(series, own)];
+  const rules = { ...alarmRules, ...own };
+  const series = withMetrics(state.series, metricsOfRules(Object.values(rules)), metrics);
+  const holding = alarmsOf(series, rules);
   return {
     state: { series, raised: holding.map(({ name }) => name) },
     alarms: holding.filter(({ name }) => !state.raised.includes(name)),
   };
 }
 
-/** Returns the alarms whose rules the newest values violate. */
-export const activeAlarms = ({ series }: WatchState): Alarm[] => alarmsOf(series);
+/** Returns the alarms whose built-in rules the newest values violate. */
+export const activeAlarms = ({ series }: WatchState): Alarm[] => alarmsOf(series, alarmRules);
 
-type AllSeries = Readonly<Record<string, WatchedSeries>>;
+/** Returns the series with the values that `metrics` has for the metrics in `read`. */
+export function withMetrics(
+  series: AllSeries,
+  read: Iterable<string>,
+  metrics: Readonly<Record<string, number>>,
+): Record<string, WatchedSeries> {
+  const next = { ...series };
+  for (const metric of read) {
+    const value = metrics[metric];
+    if (Number.isFinite(value)) next[metric] = withValue(next[metric] ?? noValues, value);
+  }
+  return next;
+}
 
-const alarmsOf = (series: AllSeries): Alarm[] =>
-  alarmNames.flatMap(name => judged(name, alarmRules[name], series) ?? []);
-
-const ownAlarms = (series: AllSeries, own: Readonly<Record<string, AlarmRule>>): Alarm[] =>
-  Object.entries(own).flatMap(([name, rule]) => judged(`plugins/${name}`, rule, series) ?? []);
-
-function judged(name: string, rule: AlarmRule, all: AllSeries): Alarm | null {
-  const { label, side, steps, limit, measured = 'steps' } = rule;
+/** Returns the values that a rule judges and their bound; null if there are too few values. */
+export function judgementOf(
+  rule: AlarmRule,
+  all: AllSeries,
+): (AlarmBound & { metric: string; values: number[] }) | null {
+  const { limit } = rule;
   const metric = watchedMetric(rule, key => all[key] !== undefined);
   const series = all[metric];
   const judgement = series && judgedWindow(rule, series, limit === undefined ? undefined : newestOf(all[limit]));
+  return judgement ? { metric, ...judgement } : null;
+}
+
+const alarmsOf = (series: AllSeries, rules: Readonly<Record<string, AlarmRule>>): Alarm[] =>
+  Object.entries(rules).flatMap(([name, rule]) => alarmOf(name, rule, series) ?? []);
+
+function alarmOf(name: string, rule: AlarmRule, all: AllSeries): Alarm | null {
+  const { label, side, steps, measured = 'steps' } = rule;
+  const judgement = judgementOf(rule, all);
   if (!judgement) return null;
-  const { bound, label: source, values } = judgement;
+  const { metric, bound, label: source, values } = judgement;
   if (!values.every(value => hasPassed(rule, value, bound))) return null;
   const value = values[steps - 1];
   const passed = side === 'under' ? 'was below' : 'was above';

@@ -1,6 +1,6 @@
 // Alarm monitor: checks the metrics of each step against the alarm rules (diagnostics/alarms.ts) and writes new alarms
 // as events. An active alarm that is listed in `workbench.watch.stop_on` ends the run.
-import type { AlarmRule } from '../../run-data/alarm-rules';
+import type { AlarmRule } from '../../../envs/api/plugins/alarm';
 import { isPluginPath, type PluginPath } from '../config/plugin-path';
 import type { RunConfig } from '../config/schema';
 import { activeAlarms, watchStep } from '../diagnostics/alarms';
@@ -43,7 +43,7 @@ const thoughtsOf = (turns: readonly Pick<RolloutEpisode['turns'][number], 'thoug
 
 /**
  * Checks the metrics of a finished step and writes each new alarm as an event. Returns the alarm state after the step.
- * @param own rules of the workspace, by name
+ * @param own rules of plug-ins by the names of their alarms
  */
 export function checkAlarms(
   { config, journal }: { config: Pick<RunConfig, 'workbench'>; journal: Pick<Journal, 'event'> },

@@ -1,9 +1,9 @@
 // Checks what an alarm of the workspace declares and returns: its metric, side and number of steps when it is loaded, and
 // each bound.
 import { z } from 'zod';
+import type { AlarmBound, AlarmRule } from '../../../envs/api/plugins/alarm';
 import { UserError } from '../../common/user-error';
 import type { PluginDescription } from '../../protocol/plugin-link';
-import type { AlarmRule, Bound } from '../../run-data/alarm-rules';
 import { badValue, checkedRecord, shown, type CallablePlugin } from './checked-values';
 
 const ruleSchema = z.object({
@@ -11,7 +11,9 @@ const ruleSchema = z.object({
   label: z.string().min(1).max(200),
   side: z.enum(['under', 'over']),
   steps: z.int().min(1).max(20),
+  instead: z.string().min(1).max(200).optional(),
   limit: z.string().max(200).optional(),
+  measured: z.string().min(1).max(60).optional(),
 });
 
 /** Returns the static part of an alarm's definition. @throws UserError that names the first invalid property */
@@ -31,7 +33,7 @@ export async function boundWith(
   before: readonly number[],
   limit?: number,
   highest?: number,
-): Promise<Bound | null> {
+): Promise<AlarmBound | null> {
   const called = { path: plugin.path, function: 'bound' };
   const value = await plugin.call('bound', before, limit, highest);
   if (value === null) return null;
