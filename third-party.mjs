@@ -27,7 +27,9 @@ export function shippedPackages() {
   const bundled = JSON.parse(readFileSync('dist/bundled-packages.json', 'utf8'));
   const beside = readFileSync('.vscodeignore', 'utf8')
     .split('\n')
-    .flatMap(line => /^!node_modules\/((?:@[^/]+\/)?(?:\{[^}]+\}|[^/]+))/.exec(line)?.[1] ?? [])
+    .flatMap(
+      line => /^!node_modules\/((?:@[^/]+\/)?(?:\{[^}]+\}|[^/]+)(?:\/node_modules\/[^/]+)?)/.exec(line)?.[1] ?? [],
+    )
     .flatMap(name => /^\{(.+)\}$/.exec(name)?.[1].split(',') ?? [name])
     .filter(name => !platformPackages.some(start => name.startsWith(start)))
     .map(name => `node_modules/${name}`);

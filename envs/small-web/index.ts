@@ -1,13 +1,15 @@
 // A small web that the model browses with tools: open a page, follow a link, fill in a field, submit the form. The pages
-// are generated in the process for each episode; there is no server and no network. Two kinds of tasks: a question whose
-// answer is on a page two links away, and an order that needs facts from several pages. The reward is 1 for the right
-// answer or the right order.
+// are drawn for each episode, and served on this machine (server.ts) to a text browser (text-browser.ts). Two kinds of
+// tasks: a question whose answer is on a page two links away, and an order that needs facts from several pages. The
+// reward is 1 for the right answer or the right order. What an episode shows depends on seed and actions only.
 import { z } from 'zod';
 import { defineEnvironment, type Action } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';
 import { callAction } from '../api/tools/call-action';
 import { defineTool, ToolError } from '../api/tools/tool';
-import { drawSite, orderFields, orderPath, pageText, pathOf, type Page, type Site } from './site';
+import { siteServer, type ServedSite } from './server';
+import { drawSite, orderFields, orderPath, pathOf, type Site } from './site';
+import { TextBrowser } from './text-browser';
 
 const kinds = ['question', 'order'] as const;
 const config = z.strictObject({
@@ -52,20 +54,19 @@ export default defineEnvironment({
   instruction: 'Solve the task on the web site. Its start page is /.',
 
   create({ kinds: asked, size }) {
-    let site: Site;
+    let served: ServedSite | undefined;
+    let browser: TextBrowser;
     let task: Task;
-    let path = '/';
-    let filled: Record<string, string> = {};
     let seen = new Set<string>();
     let observation = '';
     let outcome: 'open' | 'right' | 'wrong' = 'open';
 
-    const page = (): Page => site.pages.get(path)!;
-    const show = (to: string): string => {
-      if (to !== path) filled = {};
-      path = to;
-      seen.add(path);
-      return pageText(path, page(), filled);
+    /** Opens a page that exists, and returns it as the model sees it. */
+    const show = async (path: string, signal?: AbortSignal): Promise<string> => {
+      if (!(await browser.open(path, signal)))
+        throw new ToolError(`there is no page ${JSON.stringify(path.slice(0, longestField))}`);
+      seen.add(browser.path);
+      return browser.text;
     };
 
     return {
@@ -73,58 +74,59 @@ export default defineEnvironment({
         open: defineTool({
           description: 'Opens the page with a path.',
           parameters: z.strictObject({ path: z.string() }),
-          run({ path: to }) {
-            const known = to.startsWith('/') ? to : `/${to}`;
-            if (!site.pages.has(known))
-              throw new ToolError(`there is no page ${JSON.stringify(to.slice(0, longestField))}`);
-            return show(known);
-          },
+          run: ({ path }, { signal }) => show(path.startsWith('/') ? path : `/${path}`, signal),
         }),
         follow: defineTool({
           description: 'Follows the link with a number on the present page.',
           parameters: z.strictObject({ link: z.int() }),
-          run({ link }) {
-            const { links } = page();
+          run({ link }, { signal }) {
+            const { links } = browser.page;
             if (!links[link - 1]) throw new ToolError(`this page has the links 1 to ${links.length}`);
-            return show(links[link - 1].path);
+            return show(links[link - 1].path, signal);
           },
         }),
         fill: defineTool({
           description: 'Fills in a field of the form on the present page.',
           parameters: z.strictObject({ field: z.string(), text: z.string().max(longestField) }),
           run({ field, text }) {
-            const fields = page().fields ?? [];
+            const fields = browser.page.fields ?? [];
             if (!fields.includes(field))
               throw new ToolError(fields.length > 0 ? `the fields are ${fields.join(', ')}` : 'this page has no form');
-            filled[field] = text.trim();
+            browser.filled[field] = text.trim();
           },
         }),
         submit: defineTool({
           description: 'Submits the form on the present page.',
           parameters: z.strictObject({}),
-          run() {
-            const empty = page().fields?.filter(field => !filled[field]);
+          run(_, { signal }) {
+            const empty = browser.page.fields?.filter(field => !browser.filled[field]);
             if (!empty) throw new ToolError('this page has no form');
             if (empty.length > 0) throw new ToolError(`fill in ${empty.join(', ')} first`);
-            const right = task.order && orderFields.every(field => filled[field] === task.order![field]);
-            outcome = right ? 'right' : 'wrong';
-            return 'Your order has been sent.';
+            return browser.submit(signal);
           },
         }),
       },
 
       /** An order ends the episode: there is only one. */
-      afterCalls: () =>
-        outcome === 'open'
-          ? {}
-          : { reward: outcome === 'right' ? 1 : 0, terminated: true, info: { success: outcome === 'right' } },
+      afterCalls() {
+        const order = served?.order;
+        if (outcome === 'open' && order) {
+          const right = task.order && orderFields.every(field => order[field] === task.order![field]);
+          outcome = right ? 'right' : 'wrong';
+        }
+        const success = outcome === 'right';
+        return outcome === 'open' ? {} : { reward: success ? 1 : 0, terminated: true, info: { success } };
+      },
 
-      reset({ seed }) {
+      async reset({ seed }) {
+        served?.close();
         const random = new Pcg64(seed);
-        site = drawSite(random, size);
+        const site = drawSite(random, size);
         task = drawTask(random, asked[random.integers(0, asked.length)], site);
-        [path, filled, seen, outcome] = ['/', {}, new Set(), 'open'];
-        observation = `${task.text}\n${pageText(path, page(), filled)}`;
+        served = (await siteServer()).open(site.pages);
+        browser = new TextBrowser(served.address);
+        [seen, outcome] = [new Set(), 'open'];
+        observation = `${task.text}\n${await show('/')}`;
         return { observation };
       },
 
@@ -138,12 +140,13 @@ export default defineEnvironment({
       },
 
       render: () => observation,
+      close: () => served?.close(),
 
       solve(): Action[] {
         if (outcome !== 'open') return [];
         const call = (name: string, args: Record<string, unknown>) => callAction([{ name, arguments: args }]);
         const isLast = (to: string) => to === task.route.at(-1);
-        const left = task.route.filter(to => !seen.has(to) || (isLast(to) && task.order && path !== to));
+        const left = task.route.filter(to => !seen.has(to) || (isLast(to) && task.order && browser.path !== to));
         const opens = left.map(to => call('open', { path: to }));
         if (!task.order) return [...opens, task.answer!];
         const fills = orderFields.map(field => ({ name: 'fill', arguments: { field, text: task.order![field] } }));

@@ -1,11 +1,10 @@
 // A local HTTP server through which programs call the model. Each program has its own address, which contains a secret:
 // `http://127.0.0.1:<port>/e/<number>/<secret>`. Its calls wait in order of arrival until they are answered.
-// Security: the server listens on 127.0.0.1 only, refuses requests of web pages (Origin, Sec-Fetch-Site, or another
-// Host after DNS rebinding), compares secrets in constant time, and bounds bodies, waiting calls and slow requests.
-// A program in a container may know this machine by another host name, which its requests then have as Host.
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+// Security: the server admits programs on this machine only (../local-server.ts), and bounds bodies, waiting calls and
+// slow requests. A program in a container may know this machine by another host name, which its requests then have as Host.
+import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { isSameSecret, listenLocally, requestText, webPageRefusal } from '../local-server';
 import type { ModelCall, ModelReply } from '../model-calls';
 import { anthropicMessages } from './anthropic-messages';
 import { chatCompletions } from './chat-completions';
@@ -128,12 +127,7 @@ export class CallServer {
     const http = createServer({ requestTimeout: requestTimeoutMs, keepAlive: true }, (request, response) => {
       void server.respond(request, response);
     });
-    await new Promise<void>((resolve, reject) => {
-      http.once('error', reject);
-      http.listen(port, '127.0.0.1', resolve);
-    });
-    http.unref(); // the process may end while the server waits
-    const server = new CallServer(http, (http.address() as AddressInfo).port);
+    const server = new CallServer(http, await listenLocally(http, port));
     return server;
   }
 
@@ -180,20 +174,16 @@ export class CallServer {
   }
 
   /** Returns the line and the route of a request. @throws RequestError if the request is not allowed */
-  private admitted({ url = '/', headers }: IncomingMessage): { line: CallLine; route: string } {
-    const site = headers['sec-fetch-site'];
-    if (headers.origin !== undefined || site === 'cross-site' || site === 'same-site')
-      throw new RequestError(403, 'requests of web pages are refused: call from a program');
+  private admitted(request: IncomingMessage): { line: CallLine; route: string } {
     const {
       id = '',
       secret = '',
       route = '/',
-    } = /^\/e\/(?<id>\d+)\/(?<secret>[0-9a-f]+)(?<route>\/[^?]*)/.exec(url)?.groups ?? {};
+    } = /^\/e\/(?<id>\d+)\/(?<secret>[0-9a-f]+)(?<route>\/[^?]*)/.exec(request.url ?? '/')?.groups ?? {};
     const line = this.lines.get(id);
-    const host = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
-    if (!['127.0.0.1', 'localhost', line?.host.toLowerCase()].includes(host))
-      throw new RequestError(403, `the Host header is ${shownHost(headers.host)}: call 127.0.0.1`);
-    if (!line || !isSame(line.secret, secret))
+    const refusal = webPageRefusal(request, line?.host);
+    if (refusal !== undefined) throw new RequestError(403, refusal);
+    if (!line || !isSameSecret(line.secret, secret))
       throw new RequestError(
         404,
         'there is no episode at this address, or it is over: use the address of this episode',
@@ -209,12 +199,6 @@ export const callServer = (): Promise<CallServer> => (shared ??= CallServer.star
 
 const routes = [...protocols.map(({ route }) => `POST ${route}`), 'GET /v1/models'].join(', ');
 const models = { object: 'list', data: [{ id: 'policy', object: 'model', created: 0, owned_by: 'ragen' }] };
-
-const shownHost = (host: string | undefined): string => JSON.stringify((host ?? '').slice(0, 80));
-
-function isSame(secret: string, given: string): boolean {
-  return secret.length === given.length && timingSafeEqual(Buffer.from(secret), Buffer.from(given));
-}
 
 function send(response: ServerResponse, body: WireResponse): void {
   if (response.destroyed || response.writableEnded) return;
@@ -245,15 +229,11 @@ async function jsonOf(request: IncomingMessage): Promise<unknown> {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity')
     throw new RequestError(415, `the body is encoded as ${encoding}: send it without content-encoding`);
-  const tooLarge = new RequestError(413, `the body is larger than ${maxBodyBytes} bytes: send a shorter conversation`);
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    if ((size += chunk.length) > maxBodyBytes) throw tooLarge;
-    chunks.push(chunk);
-  }
+  const body = await requestText(request, maxBodyBytes);
+  if (body === undefined)
+    throw new RequestError(413, `the body is larger than ${maxBodyBytes} bytes: send a shorter conversation`);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+    return JSON.parse(body) as unknown;
   } catch (error) {
     throw new RequestError(400, `the body is not JSON (${(error as Error).message}): send a JSON object`);
   }

@@ -24,6 +24,7 @@ const registry = JSON.parse(readFileSync(join(root, 'envs/registry.json'), 'utf8
 test.for([
   ['search', {}],
   ['search', { embedding_model: join(root, 'test/golden/search-embedder') }],
+  ['small_web', { kinds: ['question'] }],
   ['webshop', {}],
   ['deepcoder', { total_timeout: 20 }],
 ] as const)('%s is solved by its oracle', async ([env_type, config], { skip }) => {
