@@ -13,6 +13,7 @@ import {
   lossModeOf,
   selectsTokens,
   type ClipOptions,
+  type CovarianceOptions,
   type PolicyLossSettings,
 } from './policy-loss-options';
 
@@ -27,6 +28,15 @@ export interface SampledSequence {
   mask: Uint8Array;
 }
 
+/** A sequence with the names of the interface of losses (`LossSequence`), in numbers of any precision. */
+export interface LossInput extends Pick<SampledSequence, 'logprobs' | 'advantages' | 'mask'> {
+  old: ArrayLike<number>;
+}
+
+export const lossInput = ({ logprobs, old_logprobs: old, advantages, mask }: SampledSequence): LossInput => ({
+  ...{ logprobs, old, advantages, mask },
+});
+
 /** A sampled token, by sequence and position, and its covariance. */
 interface Candidate {
   row: number;
@@ -36,10 +46,7 @@ interface Candidate {
 
 /**
  * Returns 1 for each token of a mini-batch that Clip-Cov leaves out or that KL-Cov penalizes, and 0 for all other tokens, one array
- * per sequence. Undefined for the other loss modes. Clip-Cov chooses at random, by `settings.selection_seed`, from the
- * tokens whose covariance lies between `clip_cov_lb` and `clip_cov_ub` and that the clip of the ratio leaves unchanged. KL-Cov takes
- * the tokens with the largest covariance, of equal ones the first. The number of tokens is a share of the sampled tokens,
- * rounded down, at least 1.
+ * per sequence. Undefined for the other loss modes.
  */
 export function selectedTokens(
   sequences: readonly SampledSequence[],
@@ -47,35 +54,60 @@ export function selectedTokens(
 ): Uint8Array[] | undefined {
   const mode = lossModeOf(settings);
   if (!selectsTokens(mode)) return undefined;
-  const { clip_cov_ratio, clip_cov_lb, clip_cov_ub, kl_cov_ratio } = covarianceOf(settings);
+  const options = { ...settings, ...covarianceOf(settings), seed: settings.selection_seed ?? 0 };
+  return (mode === 'kl_cov' ? klCovTokens : clipCovTokens)(sequences.map(lossInput), options);
+}
+
+/**
+ * Returns 1 for each token that KL-Cov penalizes: those with the largest covariance, of equal ones the first. Their
+ * number is the share `kl_cov_ratio` of the sampled tokens, rounded down, at least 1.
+ */
+export function klCovTokens(
+  sequences: readonly LossInput[],
+  { kl_cov_ratio }: Pick<CovarianceOptions, 'kl_cov_ratio'>,
+): Uint8Array[] {
   const all = covariances(sequences);
-  const marks = sequences.map(({ mask }) => new Uint8Array(mask.length));
-  const mark = (chosen: readonly Candidate[]): void => chosen.forEach(({ row, token }) => (marks[row][token] = 1));
-  if (mode === 'kl_cov') {
-    const largest = all.toSorted((a, b) => b.covariance - a.covariance);
-    mark(largest.slice(0, Math.max(Math.floor(kl_cov_ratio * all.length), 1)));
-    return marks;
-  }
+  const largest = all.toSorted((a, b) => b.covariance - a.covariance);
+  return marked(sequences, largest.slice(0, Math.max(Math.floor(kl_cov_ratio * all.length), 1)));
+}
+
+/**
+ * Returns 1 for each token that Clip-Cov leaves out, chosen at random from the tokens whose covariance lies between
+ * `clip_cov_lb` and `clip_cov_ub` and that the clip of the ratio leaves unchanged. Their number is the share
+ * `clip_cov_ratio` of the sampled tokens, rounded down, at least 1.
+ */
+export function clipCovTokens(
+  sequences: readonly LossInput[],
+  settings: ClipOptions & Omit<CovarianceOptions, 'kl_cov_ratio' | 'ppo_kl_coef'> & { seed: number },
+): Uint8Array[] {
+  const { clip_cov_ratio, clip_cov_lb, clip_cov_ub, seed } = settings;
+  const all = covariances(sequences);
   const candidates = all.filter(
     ({ row, token, covariance }) =>
       covariance > clip_cov_lb && covariance < clip_cov_ub && !isClipped(sequences[row], token, settings),
   );
   const count = Math.min(Math.max(Math.floor(clip_cov_ratio * all.length), 1), candidates.length);
-  const random = seededRandom(settings.selection_seed ?? 0);
+  const random = seededRandom(seed);
   for (let i = 0; i < count; i++) {
     const j = i + Math.floor(random() * (candidates.length - i));
     [candidates[i], candidates[j]] = [candidates[j], candidates[i]];
   }
-  mark(candidates.slice(0, count));
+  return marked(sequences, candidates.slice(0, count));
+}
+
+/** Returns 1 for the chosen tokens and 0 for all others, one array per sequence. */
+function marked(sequences: readonly LossInput[], chosen: readonly Candidate[]): Uint8Array[] {
+  const marks = sequences.map(({ mask }) => new Uint8Array(mask.length));
+  for (const { row, token } of chosen) marks[row][token] = 1;
   return marks;
 }
 
 /** Returns the covariance of every sampled token. */
-function covariances(sequences: readonly SampledSequence[]): Candidate[] {
+function covariances(sequences: readonly LossInput[]): Candidate[] {
   const sampled = sequences.flatMap(({ mask }, row) =>
     Array.from(mask.keys()).flatMap(token => (mask[token] ? [{ row, token }] : [])),
   );
-  const meanOf = (pick: (sequence: SampledSequence) => ArrayLike<number>): number =>
+  const meanOf = (pick: (sequence: LossInput) => ArrayLike<number>): number =>
     sampled.reduce((sum, { row, token }) => sum + pick(sequences[row])[token], 0) / Math.max(sampled.length, 1);
   const [advantage, logprob] = [meanOf(s => s.advantages), meanOf(s => s.logprobs)];
   return sampled.map(({ row, token }) => {
@@ -85,13 +117,8 @@ function covariances(sequences: readonly SampledSequence[]): Candidate[] {
 }
 
 /** Whether the clip of the ratio changes the loss of the token. */
-function isClipped(
-  { logprobs, old_logprobs, advantages }: SampledSequence,
-  token: number,
-  options: ClipOptions,
-): boolean {
-  return clipOnly(logprobs[token] - old_logprobs[token], advantages[token], options).clipped;
-}
+const isClipped = ({ logprobs, old, advantages }: LossInput, token: number, options: ClipOptions): boolean =>
+  clipOnly(logprobs[token] - old[token], advantages[token], options).clipped;
 
 /** PPO's clipped surrogate without the dual clip. */
 const clipOnly = (logRatio: number, advantage: number, options: ClipOptions): TokenLoss =>

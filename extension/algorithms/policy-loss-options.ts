@@ -79,7 +79,7 @@ export const lossModeOf = ({ policy_loss }: Pick<PolicyLossSettings, 'policy_los
 export const gateOf = ({ tau_pos = 1, tau_neg = 1.05 }: Partial<GateOptions>): GateOptions => ({ tau_pos, tau_neg });
 
 /** Returns the options of Clip-Cov and KL-Cov, by default verl's. */
-export const covarianceOf = ({ policy_loss }: Pick<PolicyLossSettings, 'policy_loss'>): CovarianceOptions => ({
+export const covarianceOf = ({ policy_loss }: { policy_loss?: Partial<CovarianceOptions> }): CovarianceOptions => ({
   clip_cov_ratio: policy_loss?.clip_cov_ratio ?? 0.0002,
   clip_cov_lb: policy_loss?.clip_cov_lb ?? 1,
   clip_cov_ub: policy_loss?.clip_cov_ub ?? 5,

@@ -1,26 +1,20 @@
-// Reference implementation of the policy loss in plain TypeScript: the loss of the chosen loss mode, minus the entropy
-// bonus, plus the KL loss. The modes are PPO's clipped surrogate (Schulman et al., 2017), GSPO, CISPO, SAPO, GMPO, Clip-Cov and
-// KL-Cov.
-// The clipping of the surrogate may be asymmetric (DAPO, Yu et al., 2025) and includes the dual clip (Ye et al., 2020).
+// Reference implementation of the policy loss in plain TypeScript: the loss of the chosen loss mode (built-in-losses.ts),
+// minus the entropy bonus, plus the KL loss.
 // `ragen algo` evaluates this implementation. In training, the graph operations in models/graphs/policy-loss-graph.ts compute the
 // same loss. A test compares loss and gradient of the two implementations for every combination of options. The names of
 // the modes are in policy-loss-options.ts.
 import {
   covarianceOf,
-  largestLogRatio,
   gateOf,
+  largestLogRatio,
   lossModeOf,
   usesSequenceRatios,
   type PolicyLossSettings,
 } from './policy-loss-options';
-import { cispoTokenLoss } from './cispo';
-import { tokenPolicyLoss, type TokenLoss } from './clipped-surrogate';
-import { clipCovTokenLoss, klCovTokenLoss, selectedTokens, type SampledSequence } from './covariance';
-import { clippedSequenceLogRatio, gmpoTokenLoss } from './gmpo';
-import { gspoTokenLoss, sequenceLogRatio } from './gspo';
+import { builtInLosses, type SequenceLosses } from './built-in-losses';
+import { lossInput, type SampledSequence } from './covariance';
 import { clamp, tokenKl, tokenKlSlope } from './kl';
 import { aggregationWeights } from './loss-aggregation';
-import { sapoTokenLoss } from './sapo';
 
 /** A sequence with what the entropy bonus and the KL loss need. */
 export interface PolicySequence extends SampledSequence {
@@ -44,46 +38,14 @@ export interface PolicyLoss {
   ppo_kl: number;
 }
 
-/**
- * Returns the loss of every token of a mini-batch under its loss mode, one array per sequence. A token with mask 0 has a
- * loss too, but is left out of the sequence ratios of GSPO and GMPO and of the selection of Clip-Cov and KL-Cov.
- */
-export function tokenLosses(sequences: readonly SampledSequence[], settings: PolicyLossSettings): TokenLoss[][] {
-  const selected = selectedTokens(sequences, settings);
-  return sequences.map((sequence, row) => sequenceTokenLosses(sequence, settings, selected?.[row]));
-}
-
-function sequenceTokenLosses(
-  { logprobs, old_logprobs, advantages, mask }: SampledSequence,
-  settings: PolicyLossSettings,
-  selected: Uint8Array | undefined,
-): TokenLoss[] {
-  const mode = lossModeOf(settings);
-  const logRatios = Float64Array.from(logprobs, (logprob, token) => logprob - old_logprobs[token]);
-  const ofSequence =
-    mode === 'geo_mean'
-      ? clippedSequenceLogRatio(logRatios, advantages, mask, settings)
-      : sequenceLogRatio(logprobs, old_logprobs, mask);
-  return Array.from(logprobs, (logprob, token) => {
-    const [logRatio, advantage, isSelected] = [logRatios[token], advantages[token], selected?.[token] === 1];
-    switch (mode) {
-      case 'vanilla':
-        return tokenPolicyLoss(logRatio, advantage, settings);
-      case 'gspo':
-        return gspoTokenLoss(ofSequence, advantage, settings);
-      case 'cispo':
-        return cispoTokenLoss(logprob, logRatio, advantage, settings);
-      case 'sapo':
-        return sapoTokenLoss(logRatio, advantage, gateOf(settings));
-      case 'geo_mean':
-        return gmpoTokenLoss(logRatio, ofSequence, advantage, settings);
-      case 'clip_cov':
-        return clipCovTokenLoss(logRatio, advantage, isSelected, settings);
-      case 'kl_cov':
-        return klCovTokenLoss(logRatio, advantage, isSelected, covarianceOf(settings).ppo_kl_coef);
-    }
+/** Returns the loss of every token of a mini-batch under its loss mode, also of tokens with mask 0. */
+export const tokenLosses = (sequences: readonly SampledSequence[], settings: PolicyLossSettings): SequenceLosses[] =>
+  builtInLosses[lossModeOf(settings)].loss(sequences.map(lossInput), {
+    ...settings,
+    ...gateOf(settings),
+    ...covarianceOf(settings),
+    seed: settings.selection_seed ?? 0,
   });
-}
 
 /**
  * Returns the loss of a mini-batch. `paddedLength` as in `aggregationWeights`; defaults to the length of the longest
@@ -103,7 +65,7 @@ export function weightedPolicyLoss(
   sequences: readonly PolicySequence[],
   weights: readonly ArrayLike<number>[],
   settings: PolicyLossSettings,
-  losses: readonly TokenLoss[][] = tokenLosses(sequences, settings),
+  losses: readonly SequenceLosses[] = tokenLosses(sequences, settings),
 ): PolicyLoss {
   const mode = lossModeOf(settings);
   const sums: PolicyLoss = {
@@ -123,11 +85,10 @@ export function weightedPolicyLoss(
     sequence.mask.forEach((bit, token) => {
       if (!bit) return;
       const weight = weights[row][token];
-      const surrogate = losses[row][token];
       const logRatio = sequence.logprobs[token] - sequence.old_logprobs[token];
-      sums.pg_loss += weight * surrogate.loss;
-      sums.pg_clipfrac += surrogate.clipped ? share : 0;
-      sums.pg_clipfrac_lower += surrogate.clippedLower ? share : 0;
+      sums.pg_loss += weight * losses[row].loss[token];
+      sums.pg_clipfrac += losses[row].clipped[token] ? share : 0;
+      sums.pg_clipfrac_lower += losses[row].clippedLower[token] ? share : 0;
       sums.ppo_kl -= share * (usesSequenceRatios(mode) ? logRatio : clamp(logRatio, -largestLogRatio, largestLogRatio));
       if (sequence.entropies) sums.entropy += weight * sequence.entropies[token];
       if (settings.use_kl_loss && sequence.ref_logprobs)
@@ -159,7 +120,7 @@ export const weightedPolicyLossGradient = (
   sequences: readonly PolicySequence[],
   weights: readonly ArrayLike<number>[],
   settings: PolicyLossSettings,
-  losses: readonly TokenLoss[][] = tokenLosses(sequences, settings),
+  losses: readonly SequenceLosses[] = tokenLosses(sequences, settings),
 ): Float64Array[] =>
   sequences.map((sequence, row) => {
     requireReference(sequence, row, settings);
@@ -167,7 +128,7 @@ export const weightedPolicyLossGradient = (
     return Float64Array.from(mask, (bit, token) => {
       if (!bit) return 0;
       const weight = weights[row][token];
-      const surrogate = weight * losses[row][token].slope;
+      const surrogate = weight * losses[row].slope[token];
       if (!settings.use_kl_loss || !ref_logprobs) return surrogate;
       const slope = tokenKlSlope(settings.kl_loss_type, logprobs[token] - ref_logprobs[token]);
       return surrogate + settings.kl_loss_coef * weight * slope;

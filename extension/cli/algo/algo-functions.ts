@@ -87,7 +87,7 @@ const policy = define(
     const settings = { ...clip, ...terms, loss_agg_mode, policy_loss, selection_seed };
     const loss = policyLoss(sequences, settings);
     return {
-      per_token: tokenLosses(sequences, settings).map(row => row.map(({ loss }) => loss)),
+      per_token: tokenLosses(sequences, settings).map(({ loss }) => [...loss]),
       loss: loss.pg_loss,
       clipfrac: loss.pg_clipfrac,
       ppo_kl: loss.ppo_kl,

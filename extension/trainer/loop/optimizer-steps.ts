@@ -5,6 +5,7 @@ import { maximum } from '../../common/lists';
 import { learningRate } from '../../algorithms/learning-rate';
 import { aggregationWeights } from '../../algorithms/loss-aggregation';
 import { splitMiniBatches } from '../../algorithms/mini-batches';
+import { covarianceOf, gateOf } from '../../algorithms/policy-loss-options';
 import type { CriticSample, WeightedSample } from '../../engine/training-samples';
 import type { OptimizerOptions, PolicyLossOptions } from '../../engine/loss-options';
 import type { RandomStream } from '../../engine/sampling/random-stream';
@@ -135,6 +136,7 @@ async function surrogateOf(
   );
   return surrogateWith(plugins.set.plugin(path), samples, scored.logprobs, {
     ...{ clip_ratio_low, clip_ratio_high, clip_ratio_c, step },
+    ...{ ...gateOf(actor), ...covarianceOf(actor) },
     seed: deriveSeed('loss', config.seed.train, step, k),
   });
 }

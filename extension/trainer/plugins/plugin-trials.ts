@@ -6,6 +6,7 @@ import type { LossSequence, TokenLosses } from '../../../envs/api/plugins/loss';
 import type { MeasuredStep } from '../../../envs/api/plugins/metric';
 import type { PlayedEpisode } from '../../../envs/api/plugins/played-episode';
 import type { ReportedRunData } from '../../../envs/api/plugins/report';
+import { covarianceOf, gateOf } from '../../algorithms/policy-loss-options';
 import type { PluginKind } from '../../protocol/plugin-link';
 import { estimateWith } from './checked-estimate';
 import { badValue, type CallablePlugin } from './checked-values';
@@ -87,11 +88,10 @@ export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
     {
       name: 'loss returns valid values, and the slope is the derivative of the loss',
       run: async plugin => {
-        const settings = { clip_ratio_low: 0.2, clip_ratio_high: 0.2, clip_ratio_c: 3, step: 1, seed: 1 };
         const at = lossSequences(0);
         const [losses, further] = [
-          await lossWith(plugin, at, settings),
-          await lossWith(plugin, lossSequences(nudge), settings),
+          await lossWith(plugin, at, lossSettings),
+          await lossWith(plugin, lossSequences(nudge), lossSettings),
         ];
         requireSlopes(plugin.path, at, losses, further);
         return losses;
@@ -157,6 +157,11 @@ const measured = (scores: readonly (readonly number[])[]): MeasuredStep => ({
   episodes: groups(scores).flatMap(({ episodes }, group) => episodes.map(each => ({ ...each, kept: group === 0 }))),
   metrics: { 'actor/entropy': 1.2, 'rollout/in_group_reward_std': 0.5 },
 });
+
+const lossSettings = {
+  ...{ clip_ratio_low: 0.2, clip_ratio_high: 0.2, clip_ratio_c: 3, step: 1, seed: 1 },
+  ...{ ...gateOf({}), ...covarianceOf({}) },
+};
 
 /** Change of a log-prob with which the derivative of a loss is estimated. */
 const nudge = 0.01;

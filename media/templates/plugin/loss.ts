@@ -10,14 +10,16 @@ export default defineLoss({
     sequences.map(({ logprobs, old, advantages, mask }) => {
       const loss = new Float32Array(mask.length);
       const slope = new Float32Array(mask.length);
+      const clipped = new Uint8Array(mask.length); // counted by the metric actor/pg_clipfrac
       mask.forEach((bit, token) => {
         if (!bit) return;
         const ratio = Math.exp(Math.min(20, Math.max(-20, logprobs[token] - old[token])));
         const plain = -advantages[token] * ratio; // also its own derivative, because d ratio / d logprob = ratio
-        const clipped = -advantages[token] * Math.min(1 + clip_ratio_high, Math.max(1 - clip_ratio_low, ratio));
-        loss[token] = Math.max(plain, clipped);
-        slope[token] = clipped > plain ? 0 : plain;
+        const bounded = -advantages[token] * Math.min(1 + clip_ratio_high, Math.max(1 - clip_ratio_low, ratio));
+        loss[token] = Math.max(plain, bounded);
+        slope[token] = bounded > plain ? 0 : plain;
+        clipped[token] = bounded > plain ? 1 : 0;
       });
-      return { loss, slope };
+      return { loss, slope, clipped };
     }),
 });

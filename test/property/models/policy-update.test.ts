@@ -136,7 +136,7 @@ describe('the policy update', () => {
         };
         const present = await scored();
         const expected = policyLoss(present, options);
-        const slopes = tokenLosses(present, options).map(row => row.map(({ slope }) => slope));
+        const slopes = tokenLosses(present, options).map(({ slope }) => slope);
         /** The surrogate loss. With constant ratios, it is the sum of log-probs weighted by their initial slopes. */
         const surrogate = (sequences: typeof present): number =>
           mode === 'vanilla'

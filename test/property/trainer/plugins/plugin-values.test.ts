@@ -1,6 +1,7 @@
 // Whatever filters, metrics, alarms and losses of the workspace return is either a valid value or refused with one sentence.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { covarianceOf, gateOf } from '../../../../extension/algorithms/policy-loss-options';
 import { PluginError } from '../../../../extension/plugins/client/plugin-runner';
 import type { CallablePlugin } from '../../../../extension/trainer/plugins/checked-values';
 import { boundWith } from '../../../../extension/trainer/plugins/checked-alarm';
@@ -86,7 +87,9 @@ test('bounds of alarms are finite and have a label, or are refused', () =>
 
 test('losses have a finite loss and slope per token, or are refused', () => {
   const row = fc.oneof(fc.array(number, { minLength: 1, maxLength: 3 }), fc.anything());
-  const each = fc.oneof(fc.record({ loss: row, slope: row }), fc.anything());
+  const marks = fc.oneof(fc.array(fc.constantFrom(0, 1), { minLength: 1, maxLength: 3 }), row);
+  const fields = { loss: row, slope: row, clipped: marks, clippedLower: marks };
+  const each = fc.oneof(fc.record(fields, { requiredKeys: ['loss', 'slope'] }), fc.anything());
   return fc.assert(
     fc.asyncProperty(
       fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 3 }),
@@ -96,11 +99,15 @@ test('losses have a finite loss and slope per token, or are refused', () => {
           ...{ logprobs: new Float32Array(length), old: new Float32Array(length) },
           ...{ advantages: new Float32Array(length), mask: new Uint8Array(length) },
         }));
-        const settings = { clip_ratio_low: 0.2, clip_ratio_high: 0.2, clip_ratio_c: 3, step: 1, seed: 1 };
+        const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.2, clip_ratio_c: 3 };
+        const settings = { ...clip, ...gateOf({}), ...covarianceOf({}), step: 1, seed: 1 };
         const found = await valueOrRefusal(lossWith(returning({ loss }), sequences, settings));
         if (!found) return;
         expect(found.map(({ slope }) => slope.length)).toEqual(lengths);
-        for (const { loss, slope } of found) expect([...loss, ...slope].every(Number.isFinite)).toBe(true);
+        for (const { loss, slope, clipped, clippedLower } of found) {
+          expect([...loss, ...slope].every(Number.isFinite)).toBe(true);
+          expect([...clipped, ...clippedLower].every(mark => mark === 0 || mark === 1)).toBe(true);
+        }
       },
     ),
     { numRuns: 500 },

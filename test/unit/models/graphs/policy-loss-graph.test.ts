@@ -1,8 +1,10 @@
 // The policy loss of the training graph against its definition, for every combination of options that a configuration
 // accepts: loss mode, aggregation, KL estimator, entropy bonus, rollout correction, and batches with samples of which
 // nothing is trained. The lists come from the schema, so a new value is compared too. Log-probs are multiples of 1/64,
-// so that their differences are exact in float32.
+// so that their differences are exact in float32. The surrogate with which the trainer applies the losses of plug-ins has
+// the gradient of the graph for every built-in loss.
 import { afterAll, describe, expect, it } from 'vitest';
+import { builtInLosses } from '../../../../extension/algorithms/built-in-losses';
 import { tokenKl } from '../../../../extension/algorithms/kl';
 import { aggregationWeights } from '../../../../extension/algorithms/loss-aggregation';
 import {
@@ -30,6 +32,8 @@ import { float32, Session } from '../../../../extension/engine/session/session';
 import { batchFeeds, scalarFeeds } from '../../../../extension/models/graphs/batch-feeds';
 import { planPasses } from '../../../../extension/models/graphs/pass-plan';
 import { chunkLoss, lossInputs, sequenceLogRatios } from '../../../../extension/models/graphs/policy-loss-graph';
+import type { CallablePlugin } from '../../../../extension/trainer/plugins/checked-values';
+import { surrogateWith, unclipped } from '../../../../extension/trainer/plugins/plugin-loss';
 import { tinyConfig, wholeBatch } from '../../../support/small-models';
 
 const { actor } = actorRolloutRef.shape;
@@ -208,7 +212,7 @@ function sizesOf(batch: readonly Token[], settings: PolicyLossSettings, shares: 
     sequence.mask.forEach((bit, t) => {
       if (!bit) return;
       const difference = sequence.logprobs[t] - sequence.ref_logprobs[t];
-      sizes.surrogate += shares[row] * Math.abs(losses[t].loss);
+      sizes.surrogate += shares[row] * Math.abs(losses.loss[t]);
       sizes.entropy += shares[row] * sequence.entropies[t];
       sizes.kl += settings.use_kl_loss ? shares[row] * Math.abs(tokenKl(settings.kl_loss_type, difference)) : 0;
       sizes.logRatio += Math.abs(sequence.logprobs[t] - sequence.old_logprobs[t]);
@@ -265,4 +269,43 @@ describe.each(lossModes)('%s', loss_mode => {
           }
     });
   });
+});
+
+it.each(lossModes)('the surrogate of a plug-in that computes %s has the gradient of its graph', async loss_mode => {
+  const batch = sequences(true);
+  const policy_loss = { loss_mode, ...covariance };
+  const terms = { entropy_coeff: 0, use_kl_loss: false, kl_loss_coef: 0, kl_loss_type: 'kl' } as const;
+  const settings = { ...clip, ...gate, ...terms, loss_agg_mode: 'token-mean', policy_loss, selection_seed: 5 } as const;
+  const lengths = batch.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
+  const shares = aggregationWeights(lengths, settings.loss_agg_mode, Math.max(...batch.map(s => s.mask.length)));
+  const plugin: CallablePlugin = {
+    path: 'plugins/own.ts',
+    description: { kind: 'loss', name: 'own', functions: ['loss'], properties: {} },
+    call: async (_function: string, ...args: unknown[]) =>
+      builtInLosses[loss_mode].loss(...(args as Parameters<(typeof builtInLosses)[LossMode]['loss']>)),
+  };
+  const samples = batch.map(({ mask, old_logprobs, ref_logprobs, advantages }, row): WeightedSample => ({
+    ...{ ids: new Int32Array(mask.length), mask, ref_logprobs },
+    old_logprobs: Float32Array.from(old_logprobs),
+    advantages: Float32Array.from(advantages),
+    weights: new Float32Array(mask.length).fill(shares[row]),
+  }));
+  const logprobs = batch.map(sequence => Float32Array.from(sequence.logprobs));
+  const given = { ...clip, ...gate, ...covariance, step: 1, seed: settings.selection_seed };
+  const surrogate = await surrogateWith(plugin, samples, logprobs, given);
+
+  const expected = await graphLoss(batch, settings);
+  const moved = batch.map((sequence, row) => ({
+    ...sequence,
+    old_logprobs: surrogate.samples[row].old_logprobs,
+    advantages: surrogate.samples[row].advantages,
+  }));
+  const found = await graphLoss(moved, { ...settings, ...unclipped, policy_loss: { loss_mode: 'vanilla' } });
+  const flat = (rows: readonly Float32Array[]): number[] => rows.flatMap(row => [...row]);
+  expectSame('gradient', flat(found.logprobSlopes), flat(expected.logprobSlopes));
+  const { pg_loss, pg_clipfrac, pg_clipfrac_lower } = surrogate.metrics;
+  const tokens = lengths.reduce((sum, length) => sum + length, 0);
+  expectSame('pg_loss', [pg_loss], [expected.sums.pg_loss], sizesOf(batch, settings, shares).surrogate);
+  expectSame('pg_clipfrac', [pg_clipfrac], [expected.sums.clipped / tokens]);
+  expectSame('pg_clipfrac_lower', [pg_clipfrac_lower], [expected.sums.clipped_lower / tokens]);
 });
