@@ -158,7 +158,7 @@ export interface SwapSettings {
 
 /**
  * Programs that call the policy at the same time, each in one growing conversation. Unit: median milliseconds that the
- * gateway adds to a call.
+ * gateway adds to a call of a bare HTTP server.
  */
 export interface GatewaySettings {
   /** Number of programs. */

@@ -146,11 +146,11 @@ function report(results: readonly Measurement[], { ours, peer, load, rounds, jso
       )
       .join('\n'),
   );
-  for (const { definition, peer } of results)
+  for (const { definition, ours, peer } of results)
     console.log(
       `${definition.name}: ${Object.entries(definition.settings)
         .map(([key, value]) => `${key} ${String(value)}`)
-        .join(', ')}${peer?.how ? `; peer ${peer.how}` : ''}`,
+        .join(', ')}${ours?.how ? `; ours ${ours.how}` : ''}${peer?.how ? `; peer ${peer.how}` : ''}`,
     );
 }
 

@@ -43,15 +43,25 @@ interface OpenCall {
   key: ConversationKey;
   prompt: readonly number[];
   continued: number | undefined;
+  text: RenderedText;
 }
+
+/** A conversation with the reply, and the text of its prompt if it was rendered. */
+interface AnsweredCall {
+  key: ConversationKey;
+  messages: readonly CallMessage[];
+  promptText: string | undefined;
+}
+
+/** The text of a prompt, rendered when it is first needed; undefined until then. */
+type RenderedText = { value: string | undefined };
 
 export class CallContext implements PlayedContext {
   readonly messages: ChatMessage[] = [];
   readonly shortened = false;
   refused: number | undefined;
   private readonly stitched = new StitchedCalls();
-  /** For each call, its conversation with the reply. */
-  private readonly answered: { key: ConversationKey; messages: readonly CallMessage[] }[] = [];
+  private readonly answered: AnsweredCall[] = [];
   private open: OpenCall | undefined;
   private read: ReadReply | undefined;
   /** Ids in the engine's row. */
@@ -70,10 +80,11 @@ export class CallContext implements PlayedContext {
     const { max_model_len, response_length } = this.options;
     const max_new_tokens = Math.min(call.max_tokens ?? response_length, response_length);
     const key = conversationKey(call.messages, call.tools);
+    const text: RenderedText = { value: undefined };
     const continued = continuedBy(
       this.answered.map(({ key }) => key),
       key,
-    ).find(index => this.isKept(index, call));
+    ).find(index => this.isKept(index, call, text));
     const known = continued === undefined ? 0 : this.answered[continued].messages.length;
     const added = call.messages.slice(known);
     const ids = continued === undefined ? this.rendered(call) : this.continuation(continued, added, call);
@@ -83,13 +94,13 @@ export class CallContext implements PlayedContext {
     }
     const next = promptIds(this.row, ids);
     this.row = [...ids];
-    this.open = { call, key, prompt: ids, continued };
+    this.open = { call, key, prompt: ids, continued, text };
     for (const { role, content } of added) this.messages.push({ role, content });
     return { ...next, limits: { max_new_tokens, stop: call.stop }, continued, ids, added: shownMessages(added) };
   }
 
   accept({ ids, logprobs, finish }: Pick<GeneratedRow, 'ids' | 'logprobs' | 'finish'>): string {
-    const { call, key, prompt, continued } = this.open!;
+    const { call, key, prompt, continued, text } = this.open!;
     const { syntax } = this.options;
     this.stitched.add(prompt, { ids, logprobs }, continued);
     this.row = [...prompt, ...ids];
@@ -101,6 +112,7 @@ export class CallContext implements PlayedContext {
     this.answered.push({
       key: { ...key, messages: [...key.messages, messageKey(reply)] },
       messages: [...call.messages, reply],
+      promptText: text.value,
     });
     this.messages.push({ role: 'assistant', content: raw });
     return raw;
@@ -131,15 +143,27 @@ export class CallContext implements PlayedContext {
     return [...this.stitched.idsOf(continued), ...next];
   }
 
-  /** Whether the chat template keeps the reply of an earlier call in the prompt of a call that continues it. */
-  private isKept(index: number, call: ModelCall): boolean {
+  /**
+   * Whether the chat template keeps the reply of an earlier call in the prompt of a call that continues it. A long
+   * conversation is rendered once per call: the text of the earlier prompt is known, unless the program has since
+   * changed its white space.
+   * @param text receives the text of the call's prompt
+   */
+  private isKept(index: number, call: ModelCall, text: RenderedText): boolean {
     if (!this.tokenizer.render) return true;
-    const { messages, tools } = call;
-    const text = (some: readonly CallMessage[]): string => {
-      const chat = chatOf(some, tools, this.options.syntax);
-      return this.tokenizer.render!(chat.messages, true, chat.tools);
-    };
-    const reply = this.answered[index].messages.length - 1;
-    return keepsReply(text(messages.slice(0, reply)), messages[reply].content, text(messages));
+    const { messages, promptText } = this.answered[index];
+    const reply = messages.length - 1;
+    const next = (text.value ??= this.textOf(call.messages, call));
+    const prompt =
+      promptText !== undefined && next.startsWith(promptText)
+        ? promptText
+        : this.textOf(call.messages.slice(0, reply), call);
+    return keepsReply(prompt, call.messages[reply].content, next);
+  }
+
+  /** Renders messages with the tools of a call. */
+  private textOf(messages: readonly CallMessage[], { tools }: ModelCall): string {
+    const chat = chatOf(messages, tools, this.options.syntax);
+    return this.tokenizer.render!(chat.messages, true, chat.tools);
   }
 }
