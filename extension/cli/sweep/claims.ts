@@ -65,7 +65,10 @@ function claims(sweeps: readonly string[], flags: ClaimsFlags): Answer {
     if (!claim) throw new UserError(`claims: ${plan.file} has no section claim: give a sweep that has one`);
     requireArms(plan, claim);
     const others = claim.runs_of.map(name => readSweep(name, source));
-    const runs = [plan, ...others].flatMap(each => runsFor(each, workspace, flags.metrics));
+    const runs =
+      flags.metrics === undefined
+        ? [plan, ...others].flatMap(each => measuredRuns(each, workspace))
+        : savedRuns(resolve(flags.metrics), id); // with the runs of the other sweeps
     if (flags.save !== undefined) {
       if (runs.length === 0)
         throw new UserError(
@@ -82,14 +85,9 @@ function claims(sweeps: readonly string[], flags: ClaimsFlags): Answer {
 }
 
 /**
- * Returns the runs of a sweep: those in the workspace, or those saved in the folder `saved`. Arms of another sweep than
- * the claim's own keep their labels, so equal labels must mean equal arms.
+ * Returns the metrics of the plan's finished runs, with the mean validation success as `success`. Arms of another sweep
+ * than the claim's own keep their labels, so equal labels must mean equal arms.
  */
-function runsFor({ id, ...plan }: SweepPlan, workspace: string, saved: string | undefined): MeasuredRun[] {
-  return saved === undefined ? measuredRuns({ id, ...plan }, workspace) : savedRuns(resolve(saved), id);
-}
-
-/** Returns the metrics of the plan's finished runs, with the mean validation success as `success`. */
 function measuredRuns(plan: SweepPlan, workspace: string): MeasuredRun[] {
   return [...runsOf(plan, workspace)].flatMap(([m, folder]) => {
     if (folder.readStatus()?.state !== 'finished') return [];

@@ -4,6 +4,7 @@
 import type { AlarmRule } from '../../../envs/api/plugins/alarm';
 import { minimum } from '../../common/lists';
 import { alarmRules, boundsOver, shareOfBest, streaksOver } from '../alarm-rules';
+import type { StepValue } from '../collapse-path';
 import { movingMeans } from '../lasting-falls';
 import { lastingFall, seriesOf } from './run-measure';
 import type { MeasuredRun } from './run-measure';
@@ -13,15 +14,19 @@ const smallestGain = 0.1;
 /** Number of neighbouring validations that are averaged. */
 const window = 2;
 
+/** Returns the first validation success of a run, and the means of neighbouring ones. */
+function successOf({ steps }: MeasuredRun): { start: number; means: StepValue[] } {
+  const points = seriesOf(steps, { metric: 'success', from: 0 });
+  return { start: points.at(0)?.value ?? NaN, means: movingMeans(points, window) };
+}
+
 /**
  * Returns the step of the validation from which success stays below half of its gain so far; null if the run never
  * gained 10 points, or has not lost half of its gain.
  * @param from first step at which the run can collapse
  */
-export function halfGainLost({ steps }: MeasuredRun, from: number): number | null {
-  const points = seriesOf(steps, { metric: 'success', from: 0 });
-  const means = movingMeans(points, window);
-  const start = points.at(0)?.value ?? NaN;
+export function halfGainLost(run: MeasuredRun, from: number): number | null {
+  const { start, means } = successOf(run);
   let best = -Infinity;
   const bounds = means.map(({ step, value }) => {
     best = Math.max(best, value);
@@ -51,9 +56,32 @@ export interface AlarmFigures {
   detected: number;
   /** Steps from the alarm to the loss of half of the gain, for each collapsed run with an alarm; negative: too late. */
   leads: number[];
-  /** Number of runs of healthy arms, and the share of them in which an alarm was raised. */
+  /** Number of healthy runs, and the share of them in which an alarm was raised. */
   healthy: number;
   falseAlarms: number;
+  /** Runs that never gained 10 points, and how many of them had an alarm; null if runs are divided by arm. */
+  ungained: { runs: number; alarms: number } | null;
+}
+
+/** Runs divided by what became of their success. */
+export interface RunsByOutcome {
+  /** Gained 10 points, and lost half of their gain. */
+  lost: MeasuredRun[];
+  /** Gained 10 points, and kept at least half of their gain. */
+  kept: MeasuredRun[];
+  /** Never gained 10 points. */
+  ungained: MeasuredRun[];
+}
+
+/** Divides runs by what became of their success from step `from` on. */
+export function byOutcome(runs: readonly MeasuredRun[], from: number): RunsByOutcome {
+  const divided: RunsByOutcome = { lost: [], kept: [], ungained: [] };
+  for (const run of runs) {
+    const { start, means } = successOf(run);
+    const gained = means.some(({ value }) => value - start >= smallestGain);
+    divided[halfGainLost(run, from) !== null ? 'lost' : gained ? 'kept' : 'ungained'].push(run);
+  }
+  return divided;
 }
 
 /** Computes the figures of alarms over runs of collapsing and of healthy arms. */
@@ -75,7 +103,18 @@ export function alarmFigures(
     leads,
     healthy: healthy.length,
     falseAlarms: healthy.filter(run => firstAlarm(run, rules, from) !== null).length / healthy.length,
+    ungained: null,
   };
+}
+
+/** Computes the figures of alarms over runs that are divided by what became of their success. */
+export function outcomeFigures(
+  { lost, kept, ungained }: RunsByOutcome,
+  rules: readonly AlarmRule[],
+  from: number,
+): AlarmFigures {
+  const alarms = ungained.filter(run => firstAlarm(run, rules, from) !== null).length;
+  return { ...alarmFigures(lost, kept, rules, from), ungained: { runs: ungained.length, alarms } };
 }
 
 /**

@@ -95,8 +95,12 @@ const testSchema = z.discriminatedUnion('test', [
   z.strictObject({
     ...common,
     test: z.literal('alarms').describe('whether alarms come before success has lost half of its gain'),
-    collapsing: z.array(key).min(1),
-    healthy: z.array(key).min(1),
+    arms: z
+      .strictObject({ collapsing: z.array(key).min(1), healthy: z.array(key).min(1) })
+      .optional()
+      .describe(
+        'arms that collapse and arms that do not; by default, all runs, divided by whether they kept their gain',
+      ),
     alarms: z.array(z.enum(alarmNames)).min(1),
     from: z.int().min(0).default(0).describe('first step at which a run can collapse'),
     detected: z.number().min(0).max(1).default(0.8).describe('smallest share of collapsed runs with an early alarm'),
@@ -126,6 +130,6 @@ export function armsOf(test: ClaimTest): string[] {
     case 'correlation':
       return test.arms ?? [];
     case 'alarms':
-      return [...test.collapsing, ...test.healthy];
+      return test.arms ? [...test.arms.collapsing, ...test.arms.healthy] : [];
   }
 }

@@ -3,9 +3,11 @@ import { expect, test } from 'vitest';
 import { alarmRules } from '../../../../extension/run-data/alarm-rules';
 import {
   alarmFigures,
+  byOutcome,
   calibratePromptDependence,
   firstAlarm,
   halfGainLost,
+  outcomeFigures,
 } from '../../../../extension/run-data/claims/alarm-lead';
 import type { MeasuredRun } from '../../../../extension/run-data/claims/run-measure';
 
@@ -39,7 +41,17 @@ test('figures count detections, leads and false alarms', () => {
   const collapsing = [run(1, success, falling), run(2, success, late), run(3, healthySuccess, level)];
   const healthy = [run(1, healthySuccess, level), run(2, healthySuccess, falling)];
   expect(alarmFigures(collapsing, healthy, rules, 0)).toEqual({
-    ...{ runs: 3, collapsed: 2, detected: 0.5, leads: [1, -1], healthy: 2, falseAlarms: 0.5 },
+    ...{ runs: 3, collapsed: 2, detected: 0.5, leads: [1, -1], healthy: 2, falseAlarms: 0.5, ungained: null },
+  });
+});
+
+test('without arms, runs are divided by whether they gained success and lost half of the gain', () => {
+  const flat = success.map((_, i) => 0.2 + 0.09 * (i % 2));
+  const runs = [run(1, success, falling), run(2, healthySuccess, level), run(3, flat, falling), run(4, flat, level)];
+  const divided = byOutcome(runs, 0);
+  expect(divided).toEqual({ lost: [runs[0]], kept: [runs[1]], ungained: [runs[2], runs[3]] });
+  expect(outcomeFigures(divided, rules, 0)).toEqual({
+    ...{ runs: 1, collapsed: 1, detected: 1, leads: [1], healthy: 1, falseAlarms: 0, ungained: { runs: 2, alarms: 1 } },
   });
 });
 

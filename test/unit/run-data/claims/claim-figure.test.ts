@@ -22,7 +22,7 @@ test('tests of the same measure share a panel; alarms are drawn by their metric 
     { ...difference, name: 'a', measure: { metric: 'success' } },
     { test: 'level', name: 'b', arm: 'noise', measure: { metric: information, take: 'kept' }, below: 0.5 },
     { ...difference, name: 'c', measure: { metric: information, from: 2 } },
-    { test: 'alarms', name: 'd', collapsing: ['noise'], healthy: ['calm'], alarms: ['prompt_dependence'] },
+    { test: 'alarms', name: 'd', arms: { collapsing: ['noise'], healthy: ['calm'] }, alarms: ['prompt_dependence'] },
   ]);
   const panels = panelsOf(claim, ['calm', 'noise']);
   expect(panels.map(({ curves }) => curves.map(({ label, measure }) => [label, measure.metric]))).toEqual([

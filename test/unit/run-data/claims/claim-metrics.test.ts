@@ -35,7 +35,7 @@ test('the metrics of all tests are listed once', () => {
       { test: 'level', name: 'a', arm: 'x', measure: { metric: 'm', over: 'o' }, above: 0 },
       { test: 'trend', name: 'b', metrics: ['g1', 'g2', 'g3'], measure: { metric: 'm' }, expect: 'rises' },
       { test: 'correlation', name: 'c', x: 'm', against: 'h', expect: 'positive' },
-      { test: 'alarms', name: 'd', collapsing: ['x'], healthy: ['y'], alarms: ['entropy_rise'] },
+      { test: 'alarms', name: 'd', arms: { collapsing: ['x'], healthy: ['y'] }, alarms: ['entropy_rise'] },
     ],
   });
   expect(metricsOf(claim)).toEqual([
