@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { alarmRules, shareOfBest } from '../../../../extension/run-data/alarm-rules';
-import { firstAlarm } from '../../../../extension/run-data/claims/alarm-lead';
+import { alarmFigures, calibratePromptDependence, firstAlarm } from '../../../../extension/run-data/claims/alarm-lead';
+import { readClaimCsv } from '../../../../extension/run-data/claims/claim-metrics';
 import { halves, readPanelCsv, type PanelRun } from '../../../experiments/regime-panel';
 
 const csv = join(__dirname, '../../../experiments/results/5-regimes.csv');
@@ -32,21 +33,37 @@ test('would have false alarms with a higher threshold', () => {
   expect(alarms(fit, ['healthy'], { ...rule, bound: shareOfBest(0.7) })).toEqual([1, 8]);
 });
 
-test('comes in every run of claim 1 that collapsed, and in none that did not', () => {
-  const saved = join(__dirname, '../../../experiments/results/claim_1_collapse.csv');
-  const rows = readFileSync(saved, 'utf8').trim().split('\n').slice(1);
-  const runs = new Map<string, { arm: string; seed: number; steps: Map<number, number> }>();
-  for (const [arm, seed, step, metric, value] of rows.map(row => row.split(','))) {
-    if (metric !== rule.metric) continue;
-    const key = `${arm} ${seed}`;
-    const run = runs.get(key) ?? { arm, seed: Number(seed), steps: new Map<number, number>() };
-    runs.set(key, run);
-    run.steps.set(Number(step), Number(value));
-  }
-  const raised = [...runs.values()].filter(({ arm, seed, steps }) => {
-    const measured = Array.from(steps, ([step, value]) => ({ step, [rule.metric]: value }));
-    return firstAlarm({ arm, seed, steps: measured }, [rule], 15) !== null;
+/** The runs of claim 1, and those of an earlier version, of which every second seed chose the threshold. */
+const sets = ['claim_1_collapse-first-set', 'claim_1_collapse'].map(name =>
+  readClaimCsv(readFileSync(join(__dirname, `../../../experiments/results/${name}.csv`), 'utf8')),
+);
+
+/** In each set: runs with noise with an alarm in time, and runs with less noise with an alarm. */
+const figures = (share: number): [number, number][] =>
+  sets.map(runs => {
+    const of = (arm: string) => runs.filter(run => run.arm === arm);
+    const used = { ...rule, bound: shareOfBest(share) };
+    const {
+      runs: count,
+      collapsed,
+      detected,
+      healthy,
+      falseAlarms,
+    } = alarmFigures(of('noise'), of('less noise'), [used], 15);
+    expect([count, collapsed, healthy]).toEqual([6, 6, 6]);
+    return [Math.round(6 * detected), Math.round(6 * falseAlarms)];
   });
-  expect([runs.size, raised.length]).toEqual([12, 6]);
-  expect(new Set(raised.map(({ arm }) => arm))).toEqual(new Set(['noise']));
+
+test('REPRODUCTION.md has its figures over the runs of claim 1 for several thresholds', () => {
+  expect(figures(0.3)).toEqual([[4, 0], [1, 0]]); // prettier-ignore
+  expect(figures(0.35)).toEqual([[4, 0], [4, 0]]); // prettier-ignore
+  expect(figures(0.4)).toEqual([[6, 0], [4, 0]]); // prettier-ignore
+  expect(figures(0.45)).toEqual([[6, 2], [4, 1]]); // prettier-ignore
+  expect(figures(0.5)).toEqual([[6, 2], [5, 1]]); // prettier-ignore
+  expect(figures(0.6)).toEqual([[6, 4], [5, 6]]); // prettier-ignore
+});
+
+test('was chosen on every second seed of the first set', () => {
+  const [noise, calm] = ['noise', 'less noise'].map(arm => sets[0].filter(run => run.arm === arm));
+  expect(calibratePromptDependence(noise, calm, 15)).toMatchObject({ share: 0.4, steps: 1 });
 });
