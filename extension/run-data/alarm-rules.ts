@@ -101,6 +101,7 @@ export const alarmRules: Readonly<Record<AlarmName, AlarmRule>> = {
     bound: shareOfFirst(0.1),
     side: 'under',
     steps: 5,
+    basis: 'from RAGEN’s early stop',
   },
   gradient_spike: {
     metric: 'actor/grad_norm',
@@ -161,6 +162,7 @@ export const alarmRules: Readonly<Record<AlarmName, AlarmRule>> = {
     side: 'under',
     steps: 1,
     measured: 'diagnoses',
+    basis: 'measured: in time in 10 of 12 collapses, and in none of 12 other runs (REPRODUCTION.md, claim 1)',
   },
 };
 
@@ -190,6 +192,9 @@ export function judgedWindow(
   const bound = boundOf(values.slice(0, -steps), limit, series.highest);
   return bound && { ...bound, values: values.slice(-steps) };
 }
+
+/** Returns what a rule's bound rests on. */
+export const basisOf = ({ basis = 'a rule of thumb' }: Pick<AlarmRule, 'basis'>): string => basis;
 
 /** Whether a value exceeds a rule's bound. */
 export const hasPassed = ({ side }: Pick<AlarmRule, 'side'>, value: number, bound: number): boolean =>

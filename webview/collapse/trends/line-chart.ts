@@ -141,7 +141,7 @@ export class LineChart extends LitElement {
 
 customElements.define('line-chart', LineChart);
 
-function hintOf({ lines }: LineChartSpec, meanings: Readonly<Record<string, string>>): string {
+function hintOf({ lines, hint }: LineChartSpec, meanings: Readonly<Record<string, string>>): string {
   const sentences = lines.map(({ key, label }) => `${label}: ${key}\n${meaningOf(meanings, key) ?? ''}`.trim());
-  return sentences.join('\n\n');
+  return [...sentences, ...(hint === undefined ? [] : [hint])].join('\n\n');
 }

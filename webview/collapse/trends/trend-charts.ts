@@ -3,6 +3,7 @@
 import {
   alarmNames,
   alarmRules,
+  basisOf,
   boundsOver,
   streaksOver,
   watchedMetric,
@@ -33,6 +34,8 @@ export interface LineChartSpec {
   title: string;
   unit: Unit;
   lines: readonly ChartLine[];
+  /** Added to the tooltip of the title. */
+  hint?: string;
   /** Text under the title if the chart is empty. */
   empty: string;
   /** Returns a function that maps a row to notes about the lines' values at this row, one sentence per note. */
@@ -189,6 +192,7 @@ export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => 
       id: metric,
       title: titles[names[0]],
       unit,
+      hint: [...new Set(names.map(name => `Alarm bound: ${basisOf(alarmRules[name])}.`))].join('\n'),
       empty: 'not logged',
       notes([values, ...bounds]) {
         const labels = names.map((name, i) => formatStreak(name, values, bounds[i], unit));

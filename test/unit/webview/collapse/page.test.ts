@@ -82,6 +82,11 @@ describe('the Collapse page', () => {
     expect(root.querySelector('[data-chart="retrieval"] h3')!.getAttribute('title')).toContain(
       'retrieval_accuracy\nShare of reasoning texts that are more likely under their own prompt',
     );
+    const hint = (id: string) => root.querySelector(`[data-chart="${id}"] h3`)!.getAttribute('title');
+    expect(hint('actor/entropy')).toMatch(/\n\nAlarm bound: a rule of thumb\.$/);
+    expect(hint('collapse_trajectory_sample/mi_estimate')).toMatch(
+      /Alarm bound: measured: in time in 10 of 12 collapses/,
+    );
   });
 
   it('shows the text-only proxy of I(X;Z) with its rank correlation with I(X;Z), in runs that have it', async () => {
