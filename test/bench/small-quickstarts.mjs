@@ -1,8 +1,9 @@
 // Measures what the quickstart-… presets of ragen-small learn: node test/bench/small-quickstarts.mjs [PRESET …]
 // [--seeds 10000,20000,30000] [--jobs 1]. Each preset is trained once per seed, in its own temporary workspace. Prints
-// the rows of the table in docs/PERFORMANCE.md: validation success before and after, and the seconds of the run.
+// the rows of the table in docs/PERFORMANCE.md: validation success before and after, and the seconds of the run; for a
+// preset with several tags, also a row for each tag.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { execPath, exit, stderr, stdout } from 'node:process';
@@ -29,14 +30,29 @@ function train({ preset, seed }) {
     child.stdout.on('data', data => (output += data));
     child.stderr.on('data', data => (errors += data));
     child.on('close', code => {
-      rmSync(workspace, { recursive: true, force: true });
       if (code !== 0) stderr.write(`${preset}, seed ${seed}: exit code ${code}\n${errors}`);
-      resolve(code === 0 ? JSON.parse(output) : undefined);
+      const answer = code === 0 ? JSON.parse(output) : undefined;
+      const tags = answer && tagsOf(readFileSync(join(answer.folder, 'metrics.jsonl'), 'utf8'));
+      rmSync(workspace, { recursive: true, force: true });
+      resolve(answer && { ...answer, tags });
     });
   });
 }
 
+const row = (name, seed, before, after, time) =>
+  `| ${name} | ${seed} | ${percent(before)} → ${percent(after)} | ${after >= before ? '+' : ''}${(100 * (after - before)).toFixed(1)} | ${time} |\n`;
 const percent = share => `${(100 * share).toFixed(1)} %`;
+
+/** Returns the first and the last validation success of each tag. */
+function tagsOf(metrics) {
+  const validations = metrics
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+    .filter(line => Object.keys(line).some(key => key.startsWith('val-env/')));
+  const keys = Object.keys(validations.at(-1)).filter(key => /^val-env\/[^/]+\/success$/.test(key));
+  return keys.map(key => ({ tag: key.split('/')[1], before: validations[0][key], after: validations.at(-1)[key] }));
+}
 
 async function work() {
   for (let run = waiting.shift(); run; run = waiting.shift()) {
@@ -45,11 +61,11 @@ async function work() {
       failed = true;
       continue;
     }
-    const [before, after] = [answer.validation[0].success, answer.validation.at(-1).success];
-    const gain = `${after >= before ? '+' : ''}${(100 * (after - before)).toFixed(1)}`;
-    stdout.write(
-      `| ${run.preset} | ${run.seed} | ${percent(before)} → ${percent(after)} | ${gain} | ${answer.wall_s.toFixed(0)} s |\n`,
-    );
+    const [first, last] = [answer.validation[0], answer.validation.at(-1)];
+    stdout.write(row(run.preset, run.seed, first.success, last.success, `${answer.wall_s.toFixed(0)} s`));
+    if (answer.tags.length > 1)
+      for (const { tag, before, after } of answer.tags)
+        stdout.write(row(`${run.preset}: ${tag}`, run.seed, before, after, ''));
   }
 }
 

@@ -13,8 +13,8 @@ if (workspace === undefined) {
   stdout.write('usage: node test/bench/transfer-matrix.mjs WORKSPACE [PRESET …]\n');
   exit(2);
 }
-const trained = ['frozen-lake', 'slippery-lake', 'sokoban', 'bandit', 'countdown', 'rubikscube', 'mixture'];
-const presets = named.length > 0 ? named : trained.map(name => `quickstart-${name}`);
+const own = ['frozen-lake', 'slippery-lake', 'sokoban', 'bandit', 'countdown', 'sudoku', '2048', 'rubikscube', 'shop'];
+const presets = named.length > 0 ? named : [...own, 'mixture'].map(name => `quickstart-${name}`);
 mkdirSync(workspace, { recursive: true });
 const stateFile = join(workspace, 'transfer.json');
 const done = existsSync(stateFile) ? JSON.parse(readFileSync(stateFile, 'utf8')) : {};

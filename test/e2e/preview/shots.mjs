@@ -869,6 +869,7 @@ export const shots = [
     { file: 'dark-start', theme: 'dark', scenario: 'sweep-page start', width: 1000 },
     { file: 'light-600', theme: 'light', scenario: 'sweep-page live', width: 600 },
     { file: 'dark-320', theme: 'dark', scenario: 'sweep-page live', width: 320 },
+    { file: 'light-hundreds', theme: 'light', scenario: 'sweep-page hundreds', width: 1200 },
     { file: 'light-planning', theme: 'light', scenario: 'sweep-page planning', width: 700, height: 400 },
   ].map(shot => ({ ready: '.sweep-page, .notice', name: 'sweep', ...shot, file: `sweep-page-${shot.file}` })),
 ];

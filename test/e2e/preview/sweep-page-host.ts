@@ -1,11 +1,11 @@
-// In-memory host for the Sweep page: four arms and five seeds, at a chosen moment of the sweep. Finished runs have
-// values around their arm's level.
+// In-memory host for the Sweep page: four arms (`hundreds`: sixty) and five seeds, at a chosen moment of the sweep.
+// Finished runs have values around their arm's level.
 import { sweepControl, sweepReady, type SweepCell, type SweepSnapshot } from '../../../extension/protocol/sweep-page';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import { runAt } from './data';
 import type { MemoryHost } from './memory-host';
 
-export type SweepPageScenario = 'start' | 'live' | 'finished' | 'planning';
+export type SweepPageScenario = 'start' | 'live' | 'finished' | 'hundreds' | 'planning';
 
 const arms = [
   { label: 'GRPO, no filter', level: 0.48 },
@@ -13,18 +13,25 @@ const arms = [
   { label: 'Dr. GRPO, rollout_filter_value=0.9', level: 0.6 },
   { label: 'PPO, rollout_filter_value=0.9', level: 0.3 },
 ];
+const manyArms = Array.from({ length: 60 }, (_, i) => ({
+  label: `lr=${(1 + (i % 10)).toFixed(0)}e-4, kl_loss_coef=${(i / 60).toFixed(2)}`,
+  level: 0.2 + ((i * 7) % 30) / 60,
+}));
 const seeds = [10_000, 1_010_000, 2_010_000, 3_010_000, 4_010_000];
 const steps = 40;
 
 /** Number of runs, in the order of their start, that have finished in each scenario. */
-const finishedBy: Record<Exclude<SweepPageScenario, 'planning'>, number> = { start: 1, live: 12, finished: 20 };
+const finishedBy: Record<Exclude<SweepPageScenario, 'planning'>, number> = {
+  ...{ start: 1, live: 12, finished: 20, hundreds: 200 },
+};
 
 /** Returns the sweep. With `live`, two runs train, one has failed, and the last arm was stopped early. */
 export function sweepPageSnapshot(scenario: Exclude<SweepPageScenario, 'planning'>, guide: string): SweepSnapshot {
   const finished = finishedBy[scenario];
-  const cells = arms.flatMap((arm, point) =>
+  const shown = scenario === 'hundreds' ? manyArms : arms;
+  const cells = shown.flatMap((arm, point) =>
     seeds.map((seed, s): SweepCell => {
-      const order = s * arms.length + point;
+      const order = s * shown.length + point;
       const isStopped = scenario === 'live' && point === 3 && order >= finished - 6;
       const isFailed = scenario === 'live' && order === 6;
       const isTraining = scenario !== 'finished' && order >= finished && order < finished + 2;
@@ -55,7 +62,7 @@ export function sweepPageSnapshot(scenario: Exclude<SweepPageScenario, 'planning
       rungs: scenario === 'live' ? [10, 20] : [],
       cells,
     },
-    points: arms.map(({ label }, p) => ({ label, stopped: scenario === 'live' && p === 3 ? stop : null })),
+    points: shown.map(({ label }, p) => ({ label, stopped: scenario === 'live' && p === 3 ? stop : null })),
     metric: 'val-env/CoordSokoban/success',
     keys: ['val-env/CoordSokoban/success', 'train/CoordSokoban/success', 'actor/entropy'],
     meanings: parseMetricMeanings(guide),

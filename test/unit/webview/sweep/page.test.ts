@@ -54,6 +54,27 @@ it('shows the state and the value of each run, and the result of each arm', asyn
   expect(failed.getAttribute('title')).toContain('started 2 times\ntrainer of run-7: it was killed (SIGKILL)');
 });
 
+it('shows three hundred runs, and changes the cell of one', async () => {
+  let snapshot = sweepPageSnapshot('hundreds', guide);
+  const host = pageHost({ answer: method => (method === sweepReady.method ? snapshot : null) });
+  startSweepPage(host, root);
+  await settle();
+  expect(textOf(root.querySelector('[role=status]'))).toMatch(/ · 200 of 300 runs finished · 2 training$/);
+  expect(rows()).toHaveLength(60);
+  expect(root.querySelectorAll('.sweep-grid .cell')).toHaveLength(300);
+  const grid = root.querySelector('.sweep-grid');
+  expect(rows().at(-1)!.at(-1)).toBe('waiting');
+  const [point, seed] = [59, 4_010_000];
+  const cells = snapshot.cells.map(cell =>
+    cell.point === point && cell.seed === seed ? { ...snapshot.cells[0], point, seed } : cell,
+  );
+  snapshot = { ...snapshot, cells };
+  host.send(sweepChanged, null);
+  await settle();
+  expect(root.querySelector('.sweep-grid')).toBe(grid);
+  expect(rows().at(-1)!.at(-1)).toMatch(/^[\d.]+ %$/);
+});
+
 it('says how the interval of an arm narrowed', async () => {
   await open('finished');
   expect(textOf(root.querySelector('.interval-picture title'))).toMatch(
