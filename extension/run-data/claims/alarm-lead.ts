@@ -107,14 +107,16 @@ export function alarmFigures(
   };
 }
 
-/** Computes the figures of alarms over runs that are divided by what became of their success. */
+/** Computes the figures of alarms over divided runs; `ungained` is null if they are divided by arm. */
 export function outcomeFigures(
-  { lost, kept, ungained }: RunsByOutcome,
+  { lost, kept, ungained }: Omit<RunsByOutcome, 'ungained'> & { ungained: MeasuredRun[] | null },
   rules: readonly AlarmRule[],
   from: number,
 ): AlarmFigures {
+  const figures = alarmFigures(lost, kept, rules, from);
+  if (ungained === null) return figures;
   const alarms = ungained.filter(run => firstAlarm(run, rules, from) !== null).length;
-  return { ...alarmFigures(lost, kept, rules, from), ungained: { runs: ungained.length, alarms } };
+  return { ...figures, ungained: { runs: ungained.length, alarms } };
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Cluster, Interval } from '../../common/paired-statistics';
 import { intervalSeeds } from '../../common/mean-estimate';
 import { rankCorrelation } from '../../common/rank-correlation';
 import { alarmRules } from '../alarm-rules';
-import { alarmFigures, byOutcome, calibratePromptDependence, outcomeFigures } from './alarm-lead';
+import { byOutcome, calibratePromptDependence, outcomeFigures } from './alarm-lead';
 import type { AlarmFigures, Calibration } from './alarm-lead';
 import type { Claim, ClaimTest, Measure } from './claim-schema';
 import { measureRun } from './run-measure';
@@ -104,13 +104,11 @@ export function judgeTest(test: ClaimTest, runs: readonly MeasuredRun[]): TestRe
     case 'alarms': {
       const rules = test.alarms.map(alarm => alarmRules[alarm]);
       const of = (arms: readonly string[]) => runs.filter(({ arm }) => arms.includes(arm));
-      const divided = byOutcome(runs, test.from);
-      const [collapsing, healthy] = test.arms
-        ? [of(test.arms.collapsing), of(test.arms.healthy)]
-        : [divided.lost, divided.kept];
-      const alarms = test.arms
-        ? alarmFigures(collapsing, healthy, rules, test.from)
-        : outcomeFigures(divided, rules, test.from);
+      const divided = test.arms
+        ? { lost: of(test.arms.collapsing), kept: of(test.arms.healthy), ungained: null }
+        : byOutcome(runs, test.from);
+      const { lost: collapsing, kept: healthy } = divided;
+      const alarms = outcomeFigures(divided, rules, test.from);
       const enough = alarms.collapsed >= intervalSeeds && alarms.healthy >= intervalSeeds;
       const good = alarms.detected >= test.detected && alarms.falseAlarms <= test.false_alarms;
       const verdict = !enough ? 'too few runs' : good ? 'reproduced' : 'not reproduced';
