@@ -3,6 +3,7 @@
 // order, so selections are deterministic.
 import { maximum, minimum } from '../common/lists';
 import { UserError } from '../common/user-error';
+import { membersByGroup } from './group-statistics';
 
 /** Values of RAGEN's key `rollout_filter_strategy`. Messages list them in this order. */
 export const filterStrategies = ['top_p', 'top_k', 'top_k_abs', 'min_p'] as const;
@@ -26,6 +27,16 @@ export interface GroupSelection {
    * reach. If the difference is not positive, no group is selected.
    */
   rollout_filter_selection_eps: number;
+}
+
+/** Returns the indices of the groups that `selectGroups` keeps among the groups of each tag; `tags`: one per group. */
+export function selectGroupsByTag(scores: Float32Array, tags: readonly string[], options: GroupSelection): number[] {
+  return [...membersByGroup(tags).values()].flatMap(members =>
+    selectGroups(
+      Float32Array.from(members, index => scores[index]),
+      options,
+    ).map(chosen => members[chosen]),
+  );
 }
 
 /** A score whose absolute value is at most this number is treated as 0. */

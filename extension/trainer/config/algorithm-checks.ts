@@ -11,10 +11,11 @@ export function batchRules(config: RunConfig): BrokenRule[] {
   const updates = [{ at: 'actor_rollout_ref.actor', ...actor }];
   if (config.algorithm.adv_estimator === 'gae') updates.push({ at: 'critic', ...actor, ...config.critic });
   const value = rollout.rollout_filter_value;
+  const selections = config.workbench.filter_by_tag ? config.es_manager.train.env_configs.tags.length : 1;
   const share = {
     top_p: Math.min(value, 1),
     top_k: Math.min(value, 1),
-    top_k_abs: Math.min(value / env_groups, 1),
+    top_k_abs: Math.min((value * selections) / env_groups, 1),
     min_p: 1,
   };
   const { context_window_mode, max_turn } = config.agent_proxy;

@@ -3,6 +3,7 @@
 // `.default()` is required in the composed configuration.
 import { z } from 'zod';
 import { pluginPath } from './plugin-path';
+import { filterMetrics } from '../../algorithms/built-in-filters';
 import { filterStrategies, filterTypes, topPModes } from '../../algorithms/group-selection';
 import { klKinds, lossAggModes, lossModes } from '../../algorithms/policy-loss-options';
 
@@ -179,20 +180,7 @@ const rollout = z
       ),
     rollout_filter_type: z.enum(filterTypes).describe('Keep the groups with the largest or the smallest score.'),
     rollout_filter_metric: z
-      .union([
-        z.enum([
-          'reward_variance',
-          'reward_std',
-          'reward',
-          'reward_sum',
-          'length',
-          'entropy',
-          'entropy_variance',
-          'entropy_std',
-          'random',
-        ]),
-        pluginPath,
-      ])
+      .union([z.enum(filterMetrics), pluginPath])
       .describe(
         'Score by which groups are filtered. As in RAGEN, reward_variance is the standard deviation of the episode scores. random selects groups by chance, for comparison. A path names a plug-in that scores the groups (docs/PLUGINS.md).',
       ),

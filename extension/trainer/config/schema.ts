@@ -357,6 +357,10 @@ const workbench = z
       'Also diagnose collapse on turns that are sampled uniformly from all turns of the rollout.',
     ),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+    filter_by_tag: flag(
+      'Let the rollout filter select among the groups of each environment (tag) separately, so that environments with large rewards do not displace others. rollout_filter_value then applies to each environment.',
+    ).default(false),
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     credit_mask: z
       .enum(creditMasks)
       .describe(

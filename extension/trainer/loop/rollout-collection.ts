@@ -9,23 +9,20 @@ import { normalizeRewards } from '../../algorithms/reward-normalization';
 import { filterRollouts } from '../../algorithms/rollout-filter';
 import type { FilteredRollout } from '../../algorithms/rollout-filter';
 import { filterTrajectories } from '../../algorithms/trajectory-filter';
-import { isPluginPath } from '../config/plugin-path';
 import type { RunConfig } from '../config/schema';
-import { filtersByEntropy } from '../plan/memory-input';
-import { selectionOf } from '../plugins/plugin-filter';
 import type { PluginSet } from '../plugins/plugin-set';
 import type { Engine } from '../../engine/engine';
 import type { LoadedModel } from '../../engine/load-options';
 import { passBudget } from '../run/pass-budget';
 import type { BatchPlayer, PlayedAhead } from '../run/batch-player';
-import { isTrainable, sampledTokens, scoreOf } from '../rollout/rollout-batch';
+import { isTrainable, scoreOf } from '../rollout/rollout-batch';
 import type { EnvGroups } from '../rollout/group-layout';
 import type { RolloutBatch, RolloutEpisode } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
 import { roleReturns } from '../rollout/role-credit';
-import { returnsOf, scoresByRole } from '../rollout/role-returns';
+import { returnsOf } from '../rollout/role-returns';
 import { measureRollout } from '../rollout/rollout-metrics';
-import { deriveSeed } from '../rollout/seeds';
+import { promptGroups, runFilter, selectionOf } from './group-filter';
 import { metricsOfRollout } from './metric-statistics';
 import { filterResponses } from './response-filters';
 import type { Stopwatch } from './stopwatch';
@@ -185,27 +182,13 @@ async function playRound(
   const episodes = rollout.episodes.map(episode => shaped(episode, config));
   const trainable = episodes.filter(e => isTrainable(e) && (baselines?.has(e.group_id) ?? true));
   return clock.time('filter', async () => {
-    const scored = filtersByEntropy(sampling)
-      ? await scoreSamples(run, trainable)
-      : new Map<RolloutSample, ScoredSample>();
-    const groups = trainable.map(e => e.group_id);
-    const score = filterScores(trainable, config);
-    const scores = trainable.map(e => (e.roles ? e.score : score(e, undefined)));
-    const roleScores = scoresByRole(trainable, score);
-    const { rollout_filter_metric: metric } = sampling;
-    const own = isPluginPath(metric) ? run.plugins.set.plugin(metric) : undefined;
-    const filtered = filterRollouts(
-      {
-        groups,
-        scores,
-        ...(roleScores && { roleScores }),
-        ...(own && { given: await selectionOf(own, trainable, scores, config.seed.train) }),
-        lengths: trainable.map(sampledTokens),
-        entropies: trainable.map(e => meanEntropy(e, scored)),
-        draws: trainable.map(e => deriveSeed('rollout-filter', config.seed.train, e.seed)),
-      },
-      { ...sampling, rollout_filter_metric: isPluginPath(metric) ? 'given' : metric },
-    );
+    const filter = runFilter(sampling, run.plugins.set);
+    const scored =
+      filter.needs === 'entropy' ? await scoreSamples(run, trainable) : new Map<RolloutSample, ScoredSample>();
+    const entropyOf = (episode: RolloutEpisode) => (filter.needs ? meanEntropy(episode, scored) : undefined);
+    const groups = promptGroups(trainable, { scoreOf: filterScores(trainable, config), entropyOf }, config.seed.train);
+    const selection = await selectionOf(filter, groups, trainable[0]?.step ?? 0, config);
+    const filtered = filterRollouts(groups, selection, filter.measured);
     const passed = new Set(filtered.groups.filter((_, i) => filtered.selected[i]));
     const { enable, metric: outcome } = config.algorithm.filter_groups;
     const values = returnsOf(trainable);

@@ -1,6 +1,7 @@
 // Converts a configuration and a model's config.json into the input of the memory plan (models/memory/memory-plan.ts).
 // This input contains the networks that a run loads, the size of the run's passes, and the number of concurrent
 // rollouts. The weights are not needed, so a run can be planned before its model is downloaded.
+import { builtInFilters } from '../../algorithms/built-in-filters';
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { selectsTokens, type LossMode } from '../../algorithms/policy-loss-options';
@@ -79,7 +80,7 @@ export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFo
 export const filtersByEntropy = ({
   rollout_filter_metric: metric,
 }: Pick<RunConfig['actor_rollout_ref']['rollout'], 'rollout_filter_metric'>): boolean =>
-  !isPluginPath(metric) && metric.startsWith('entropy');
+  !isPluginPath(metric) && builtInFilters[metric].needs === 'entropy';
 
 /**
  * Whether the policy computes the samples' log-probs or entropies before the update. The log-probs are the old

@@ -1,11 +1,7 @@
-// Rollout filters of the workspace: scores the prompt groups of a batch and, if the filter has `select`, selects those to
-// train on. Otherwise the strategy of the configuration selects groups by these scores.
+// Rollout filters of the workspace: calls a filter in the process of plug-ins, and checks the scores and indices that it
+// returns.
 import type { FilterSettings, PromptGroup } from '../../../envs/api/plugins/filter';
-import { membersByGroup } from '../../algorithms/group-statistics';
-import type { RolloutEpisode } from '../rollout/rollout-batch';
-import { deriveSeed } from '../rollout/seeds';
 import { badValue, checkedNumbers, shown, type CallablePlugin } from './checked-values';
-import { playedEpisode } from './played-episode';
 
 /** Scores of groups in batch order, and the indices of the selected groups if the filter selects them itself. */
 export interface PluginSelection {
@@ -13,33 +9,18 @@ export interface PluginSelection {
   selected?: readonly number[];
 }
 
-/** Returns the groups of a batch. */
-function promptGroups(episodes: readonly RolloutEpisode[], scores: ArrayLike<number>): PromptGroup[] {
-  return [...membersByGroup(episodes.map(e => e.group_id)).values()].map(members => {
-    const [{ group_id: group, tag, seed }] = members.map(index => episodes[index]);
-    return { group, tag, seed, episodes: members.map(index => playedEpisode(episodes[index], scores[index])) };
-  });
+/** Whether a filter of the workspace declares that it needs entropies. @throws PluginError for another value of `needs` */
+export function needsEntropy({ path, description: { properties } }: CallablePlugin): boolean {
+  const { needs } = properties;
+  if (needs === undefined || needs === 'entropy') return needs === 'entropy';
+  throw badValue(
+    { path, function: 'defineFilter' },
+    `was given needs ${shown(needs)}`,
+    "use needs: 'entropy', or leave it out",
+  );
 }
 
-/**
- * Filters the groups of a batch of episodes.
- * @param scores the scores of the episodes, which may be normalised
- * @param seed the seed of the training (`seed.train`)
- * @throws PluginError if the filter fails or returns an invalid value
- */
-export function selectionOf(
-  plugin: CallablePlugin,
-  episodes: readonly RolloutEpisode[],
-  scores: ArrayLike<number>,
-  seed: number,
-): Promise<PluginSelection> {
-  const groups = promptGroups(episodes, scores);
-  const [{ step } = { step: 0 }] = episodes;
-  const drawn = deriveSeed('filter', seed, step, ...groups.map(group => group.seed));
-  return filterWith(plugin, groups, { step, seed: drawn });
-}
-
-/** Filters groups. @throws PluginError if the filter fails or returns an invalid value */
+/** Filters groups by a plug-in. @throws PluginError if the filter fails or returns an invalid value */
 export async function filterWith(
   plugin: CallablePlugin,
   groups: readonly PromptGroup[],

@@ -11,7 +11,7 @@ import type { PluginKind } from '../../protocol/plugin-link';
 import { estimateWith } from './checked-estimate';
 import { badValue, type CallablePlugin } from './checked-values';
 import { boundWith, ruleOf } from './checked-alarm';
-import { filterWith } from './plugin-filter';
+import { filterWith, needsEntropy } from './plugin-filter';
 import { lossWith } from './plugin-loss';
 import { rememberWith } from './plugin-memory';
 import { measureWith } from './plugin-metrics';
@@ -79,7 +79,16 @@ export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
   filter: [
     {
       name: 'score and select return valid values for three groups',
-      run: plugin => filterWith(plugin, groups([[1, 0], [1, 1], [0]]), { step: 1, seed: 1 }),
+      run: plugin => {
+        const shown = groups([[1, 0], [1, 1], [0]]);
+        const settings = { step: 1, seed: 1 };
+        if (!needsEntropy(plugin)) return filterWith(plugin, shown, settings);
+        const measured = shown.map(group => ({
+          ...group,
+          episodes: group.episodes.map((each, member) => ({ ...each, entropy: 0.5 + member })),
+        }));
+        return filterWith(plugin, measured, settings);
+      },
     },
   ],
   metric: measuringTrials('measure'),
@@ -148,7 +157,7 @@ const episode = (group: number, member: number, score: number): PlayedEpisode =>
 
 const groups = (scores: readonly (readonly number[])[]): PromptGroup[] =>
   scores.map((members, group) => ({
-    ...{ group, tag: 'Words', seed: 100 + group },
+    ...{ group, tag: 'Words', seed: 100 + group, draw: 2 ** group },
     episodes: members.map((score, member) => episode(group, member, score)),
   }));
 

@@ -50,21 +50,15 @@ export function returnsOf(episodes: readonly RolloutEpisode[]): EpisodeReturn[] 
   });
 }
 
-/**
- * Returns the scores of the episodes by role, for statistics within a group: one list per role with one entry per
- * episode, NaN where the episode has no such role. Undefined if no episode has roles.
- */
-export function scoresByRole(
-  episodes: readonly RolloutEpisode[],
-  scoreOf: (episode: RolloutEpisode, role: string | undefined) => number,
-): Float64Array[] | undefined {
-  if (!episodes.some(({ roles }) => roles)) return undefined;
-  const most = episodes.reduce((count, { roles }) => Math.max(count, Object.keys(roles ?? {}).length), 1);
-  return Array.from({ length: most }, (_, index) =>
-    Float64Array.from(episodes, episode => {
-      if (!episode.roles) return index === 0 ? scoreOf(episode, undefined) : NaN;
-      const [role, own] = Object.entries(episode.roles)[index] ?? [];
-      return own && isPlayed(own) ? scoreOf(episode, role) : NaN;
-    }),
+/** Returns the score of each role that the policy plays in an episode, by name; undefined without roles. */
+export function roleScoresOf(
+  episode: RolloutEpisode,
+  scoreOf: (episode: RolloutEpisode, role: string) => number,
+): Record<string, number> | undefined {
+  return (
+    episode.roles &&
+    Object.fromEntries(
+      Object.entries(episode.roles).flatMap(([role, own]) => (isPlayed(own) ? [[role, scoreOf(episode, role)]] : [])),
+    )
   );
 }

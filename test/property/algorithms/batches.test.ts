@@ -6,7 +6,7 @@ import { lossAggModes } from '../../../extension/algorithms/policy-loss-options'
 import { splitMiniBatches } from '../../../extension/algorithms/mini-batches';
 import { policyLoss } from '../../../extension/algorithms/policy-loss';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
-import { selectGroups } from '../../../extension/algorithms/group-selection';
+import { selectGroups, selectGroupsByTag } from '../../../extension/algorithms/group-selection';
 import { filterTrajectories } from '../../../extension/algorithms/trajectory-filter';
 
 const selection = fc.record({
@@ -26,6 +26,24 @@ describe('rollout filter', () => {
         const kept = selectGroups(values, options);
         expect(new Set(kept).size).toBe(kept.length);
         for (const group of kept) expect(group >= 0 && group < values.length).toBe(true);
+      }),
+    );
+  });
+
+  it('keeps of each tag what it would keep if there were no other tags', () => {
+    fc.assert(
+      fc.property(scores, selection, fc.infiniteStream(fc.constantFrom('a', 'b', 'c')), (values, options, stream) => {
+        const tags = Array.from(values, () => stream.next().value!);
+        const kept = selectGroupsByTag(values, tags, options);
+        for (const tag of ['a', 'b', 'c']) {
+          const own = [...values.keys()].filter(group => tags[group] === tag);
+          const alone = selectGroups(
+            Float32Array.from(own, group => values[group]),
+            options,
+          ).map(index => own[index]);
+          expect(kept.filter(group => tags[group] === tag)).toEqual(alone);
+        }
+        expect(kept.every(group => group >= 0 && group < values.length)).toBe(true);
       }),
     );
   });

@@ -1,15 +1,12 @@
 // The rollout filter on one vector of group scores: every strategy, both types, with and without zero scores, and edge
 // cases.
 import { describe, expect, it } from 'vitest';
+import type { FilterEpisode, PromptGroup } from '../../../envs/api/plugins/filter';
+import { builtInFilters, type FilterMetric } from '../../../extension/algorithms/built-in-filters';
 import { selectGroups, type GroupSelection } from '../../../extension/algorithms/group-selection';
-import {
-  filterLossScale,
-  filterRollouts,
-  groupRewardMetrics,
-  groupScore,
-  type RolloutFilter,
-} from '../../../extension/algorithms/rollout-filter';
+import { filterLossScale, filterRollouts, groupRewardMetrics } from '../../../extension/algorithms/rollout-filter';
 import { UserError } from '../../../extension/common/user-error';
+import { partial } from '../../support/partial';
 
 type Call = Partial<{
   strategy: GroupSelection['rollout_filter_strategy'];
@@ -150,26 +147,65 @@ describe('selection edge cases', () => {
   });
 });
 
+/** Prompt groups with the given episodes' scores, entropies and lengths. */
+const groupsOf = (
+  groups: readonly (readonly { score: number; entropy?: number; tokens?: number }[])[],
+): PromptGroup[] =>
+  groups.map((episodes, group) => ({
+    ...{ group: 4 + 5 * group, tag: 'T', seed: group, draw: 7 - group },
+    episodes: episodes.map(values => partial<FilterEpisode>({ tokens: 0, ...values })),
+  }));
+
+/** Scores of the groups by a built-in filter. */
+const scoresOf = (metric: FilterMetric, groups: readonly PromptGroup[]): number[] =>
+  Array.from(builtInFilters[metric].score(groups, { step: 1, seed: 1 }));
+
 describe('rollout filter', () => {
-  const filter: RolloutFilter = { ...options(0.5, { strategy: 'top_k' }), rollout_filter_metric: 'reward_variance' };
-  const batch = { groups: [4, 4, 9, 9], scores: [1, 0, 3, 3], entropies: [0.5, 0.7, 2, 4], lengths: [10, 20, 5, 5] };
+  const batch = groupsOf([
+    [
+      { score: 1, entropy: 0.5, tokens: 10 },
+      { score: 0, entropy: 0.7, tokens: 20 },
+    ],
+    [
+      { score: 3, entropy: 2, tokens: 5 },
+      { score: 3, entropy: 4, tokens: 5 },
+    ],
+  ]);
 
   it('scores groups as RAGEN does', () => {
-    expect(groupScore([1, 0, 0, 1], 'reward_variance')).toBeCloseTo(0.57735, 5);
-    expect(groupScore([1, 0, 0, 1], 'reward')).toBe(0.5);
-    expect(groupScore([10.9, -1, -1, -1], 'reward_std')).toBeCloseTo(5.95, 5);
-    expect(groupScore([10.9, -1, -1, -1], 'reward')).toBeCloseTo(1.975, 6);
-    expect(groupScore([10.9, -1, -1, -1], 'reward_sum')).toBeCloseTo(7.9, 6);
-    expect(groupScore([0.1, 0.1, 0.1], 'reward_std')).toBe(0);
-    expect(groupScore([5], 'entropy_variance')).toBe(0);
+    const score = (scores: number[], metric: FilterMetric) =>
+      scoresOf(metric, groupsOf([scores.map(score => ({ score }))]))[0];
+    expect(score([1, 0, 0, 1], 'reward_variance')).toBeCloseTo(0.57735, 5);
+    expect(score([1, 0, 0, 1], 'reward')).toBe(0.5);
+    expect(score([10.9, -1, -1, -1], 'reward_std')).toBeCloseTo(5.95, 5);
+    expect(score([10.9, -1, -1, -1], 'reward')).toBeCloseTo(1.975, 6);
+    expect(score([10.9, -1, -1, -1], 'reward_sum')).toBeCloseTo(7.9, 6);
+    expect(score([0.1, 0.1, 0.1], 'reward_std')).toBe(0);
+    expect(scoresOf('entropy_variance', groupsOf([[{ score: 1, entropy: 5 }]]))).toEqual([0]);
   });
 
-  it('keeps the episodes of the selected groups and reports metrics of all groups and of the selected ones', () => {
-    const result = filterRollouts(batch, filter);
-    expect([...result.kept]).toEqual([1, 1, 0, 0]);
+  it.each([
+    ['reward_variance', [Math.SQRT1_2, 0], undefined],
+    ['reward', [0.5, 3], undefined],
+    ['entropy', [0.6, 3], 'entropy'],
+    ['entropy_variance', [0.1 * Math.SQRT2, Math.SQRT2], 'entropy'],
+    ['entropy_std', [0.1 * Math.SQRT2, Math.SQRT2], 'entropy'],
+    ['length', [15, 5], 'length'],
+    ['random', [7, 6], undefined],
+  ] as const)('scores by %s, and logs the values that it scores', (metric, expected, name) => {
+    const scores = scoresOf(metric, batch);
+    expected.forEach((score, group) => expect(scores[group]).toBeCloseTo(score, 9));
+    const { measured } = builtInFilters[metric];
+    const { metrics } = filterRollouts(batch, { scores: Float32Array.from(scores), selected: [0] }, measured);
+    const kinds = Object.keys(metrics).flatMap(key => /in_group_(\w+)_std$/.exec(key)?.[1] ?? []);
+    expect([...new Set(kinds)]).toEqual(['reward', ...(name ? [name] : [])]);
+    expect(metrics['rollout/zero_variance_ratio']).toBe(0.5); // of the scores, whatever the filter measures
+  });
+
+  it('describes all groups and the selected ones by metrics', () => {
+    const result = filterRollouts(batch, { scores: Float32Array.of(Math.SQRT1_2, 0), selected: [0] });
     expect(result.groups).toEqual([4, 9]);
     expect([...result.selected]).toEqual([1, 0]);
-    expect(result.keptRatio).toBe(0.5);
     expect(result.groupStds[0]).toBeCloseTo(Math.SQRT1_2, 6);
     expect(result.metrics).toMatchObject({
       'rollout/filter_kept_count': 1,
@@ -195,51 +231,17 @@ describe('rollout filter', () => {
       'rollout/zero_variance_ratio': 0.5,
     });
     expect(groupRewardMetrics({ scores: [7], groups: [5] })).toEqual({});
-    expect(filterRollouts(batch, { ...filter, rollout_filter_metric: 'length' }).metrics).toMatchObject({
-      'rollout/zero_variance_ratio': 0.5, // of the scores, whatever the filter measures
-    });
-  });
-
-  it.each([
-    ['entropy', [0, 0, 1, 1], 'entropy'],
-    ['entropy_variance', [0, 0, 1, 1], 'entropy'],
-    ['length', [1, 1, 0, 0], 'length'],
-  ] as const)('selects by %s', (rollout_filter_metric, kept, name) => {
-    const result = filterRollouts(batch, { ...filter, rollout_filter_metric });
-    expect([...result.kept]).toEqual([...kept]);
-    expect(result.metrics).toHaveProperty([`rollout/in_group_${name}_std`]);
-    expect(result.metrics).toHaveProperty(['rollout/in_group_reward_std']);
-  });
-
-  it('selects at random by the numbers of the groups, and logs no statistics of these numbers', () => {
-    const random = { ...filter, rollout_filter_metric: 'random' } as const;
-    for (const [draws, kept] of [
-      [
-        [0.1, 0.1, 0.7, 0.7],
-        [0, 0, 1, 1],
-      ],
-      [
-        [0.9, 0.9, 0.7, 0.7],
-        [1, 1, 0, 0],
-      ],
-    ] as const) {
-      const result = filterRollouts({ ...batch, draws }, random);
-      expect([...result.kept]).toEqual(kept);
-      expect(Object.keys(result.metrics).filter(key => key.includes('random'))).toEqual([]);
-    }
-    expect(() => filterRollouts(batch, random)).toThrow('needs the random of each episode');
   });
 
   it('omits metrics of the selection when nothing is selected', () => {
-    const result = filterRollouts({ groups: [0, 0], scores: [1, 1] }, { ...filter, ...options(0.9, { zero: false }) });
-    expect(result.metrics['rollout/filter_kept_count']).toBe(0);
-    expect(result.metrics).not.toHaveProperty(['rollout/chosen_in_group_std']);
+    const { metrics } = filterRollouts(batch, { scores: Float32Array.of(0, 0), selected: [] });
+    expect(metrics['rollout/filter_kept_count']).toBe(0);
+    expect(metrics).not.toHaveProperty(['rollout/chosen_in_group_std']);
   });
 
-  it('names the missing values', () => {
-    expect(() => filterRollouts({ groups: [0], scores: [1] }, { ...filter, rollout_filter_metric: 'entropy' })).toThrow(
-      'needs the entropy of each episode',
-    );
+  it('names an episode without the entropy that a filter needs', () => {
+    expect(builtInFilters.entropy.needs).toBe('entropy');
+    expect(() => scoresOf('entropy', groupsOf([[{ score: 1 }]]))).toThrow('has no entropy');
   });
 
   it('scales the loss by the kept share', () => {

@@ -42,7 +42,7 @@ test('filters give finite scores and distinct indices, or are refused', () =>
       fc.option(fc.oneof(fc.array(fc.oneof(fc.integer({ min: -1, max: 4 }), number), { maxLength: 4 }), fc.anything())),
       async (count, score, select) => {
         const groups: PromptGroup[] = Array.from({ length: count }, (_, group) => ({
-          ...{ group, tag: 'T', seed: group, episodes: [] },
+          ...{ group, tag: 'T', seed: group, draw: group, episodes: [] },
         }));
         const plugin = returning({ score, ...(select !== null && { select }) });
         const found = await valueOrRefusal(filterWith(plugin, groups, { step: 1, seed: 1 }));

@@ -46,6 +46,31 @@ test('a filter that re-implements the built-in one gives the same run to the bit
   expect(results(own.folder)).toEqual(results(builtIn.folder));
 }, 120_000);
 
+test('a filter that needs entropies gives the same run as the built-in filter by entropy', async () => {
+  const mean = 'values.reduce((sum, x) => sum + (x - values[0]), 0) / values.length';
+  const path = write(
+    'filter',
+    'own_entropy',
+    `needs: 'entropy', score: groups => groups.map(({ episodes }) => {
+      const values = episodes.map(({ entropy = NaN }) => entropy);
+      return values[0] + ${mean};
+    })`,
+  );
+  const half = [
+    ...groups,
+    'actor_rollout_ref.rollout.rollout_filter_strategy=top_k',
+    'actor_rollout_ref.rollout.rollout_filter_value=0.5',
+  ];
+  const builtIn = await trainHere(workspace, [...half, filtered('entropy')], 1);
+  const own = await trainHere(workspace, [...half, filtered(path)], 1);
+  // The built-in filter also logs the entropies within groups.
+  const logged = results(builtIn.folder);
+  logged.metrics = logged.metrics.map(line =>
+    Object.fromEntries(Object.entries(line).filter(([key]) => !key.includes('in_group_entropy_'))),
+  );
+  expect(results(own.folder)).toEqual(logged);
+}, 120_000);
+
 test('a filter with select keeps the groups that it names, and an invalid index ends the run', async () => {
   const score = 'score: groups => groups.map(({ group }) => group)';
   const path = write('filter', 'last', `${score}, select: scores => [scores.length - 1]`);

@@ -1,7 +1,9 @@
 // Credit by role, checked by numbers computed by hand: rewards earned while another role acts, returns, groups of
 // samples, statistics of the rollout filter, and advantages.
 import { describe, expect, test } from 'vitest';
+import { builtInFilters } from '../../../../extension/algorithms/built-in-filters';
 import { filterRollouts } from '../../../../extension/algorithms/rollout-filter';
+import { promptGroups } from '../../../../extension/trainer/loop/group-filter';
 import { builtInEstimators } from '../../../../extension/trainer/loop/built-in-estimators';
 import { advantageBatch, estimatorSettings, tokenAdvantages } from '../../../../extension/trainer/loop/advantage-batch';
 import { normalizedScores } from '../../../../extension/trainer/loop/rollout-collection';
@@ -10,7 +12,7 @@ import type { LoadedEnvironment } from '../../../../extension/protocol/environme
 import { withComponentCheck } from '../../../../extension/trainer/rewards/component-check';
 import { requireRoleSettings } from '../../../../extension/trainer/rewards/role-checks';
 import { creditRoles, creditWaiting, roleReturns } from '../../../../extension/trainer/rollout/role-credit';
-import { returnsOf, scoresByRole } from '../../../../extension/trainer/rollout/role-returns';
+import { returnsOf, roleScoresOf } from '../../../../extension/trainer/rollout/role-returns';
 import type { PlayedTurn, RolloutEpisode } from '../../../../extension/trainer/rollout/rollout-batch';
 import { partial } from '../../../support/partial';
 import { load } from '../config/presets';
@@ -62,7 +64,15 @@ describe('the credit of a step', () => {
 const game = (group: number, white: number, black: number): RolloutEpisode => {
   const turns = [turn(1, 'white', white), turn(2, 'black', black)];
   return partial<RolloutEpisode>({
-    ...{ group_id: group, tag: 'Game', score: white + black, reward: white + black, success: white > 0, turns },
+    ...{
+      group_id: group,
+      tag: 'Game',
+      seed: group,
+      score: white + black,
+      reward: white + black,
+      success: white > 0,
+      turns,
+    },
     roles: roleReturns({ white: { success: white > 0 }, black: { success: black > 0 } }, turns),
     samples: ['white', 'black'].map((role, index) => ({
       ...{ ids: Int32Array.of(1, 2, 3), mask: Uint8Array.of(0, 1, 1), logprobs: new Float32Array(3), role },
@@ -110,19 +120,14 @@ describe('the samples of roles', () => {
 });
 
 test('the rollout filter ranks groups by the spread within each role, which the sum of a zero-sum game hides', () => {
-  const roleScores = scoresByRole(games, (episode, role) => episode.roles![role!].score)!;
-  const filtered = filterRollouts(
-    { groups: games.map(e => e.group_id), scores: games.map(e => e.score), roleScores },
-    {
-      rollout_filter_metric: 'reward_variance',
-      rollout_filter_strategy: 'top_p',
-      rollout_filter_value: 0.9,
-      rollout_filter_top_p_prob_mode: 'linear',
-      rollout_filter_type: 'largest',
-      rollout_filter_include_zero: false,
-      rollout_filter_selection_eps: 0.01,
-    },
-  );
+  const shown = {
+    scoreOf: (game: RolloutEpisode, role?: string) => game.roles![role!].score,
+    entropyOf: () => undefined,
+  };
+  const groups = promptGroups(games, shown, 1);
+  const scores = Float32Array.from(builtInFilters.reward_variance.score(groups, { step: 1, seed: 1 }));
+  const filtered = filterRollouts(groups, { scores, selected: [0] });
+  expect([...scores]).toEqual([1, 0]);
   expect([...filtered.groupStds]).toEqual([1, 0]);
   expect([...filtered.selected]).toEqual([1, 0]);
   expect(filtered.metrics).toMatchObject({ 'rollout/in_group_reward_std': 0.5, 'rollout/zero_variance_ratio': 0.5 });
@@ -134,7 +139,7 @@ test('a role without a turn has no return to compare', () => {
     roles: roleReturns({ white: { success: true }, black: { success: false } }, [turn(1, 'white', 1)]),
   });
   expect(returnsOf([alone]).map(({ role, score }) => [role, score])).toEqual([['white', 1]]);
-  expect(scoresByRole([alone], () => 1)!.map(list => [...list])).toEqual([[1], [NaN]]);
+  expect(roleScoresOf(alone, () => 1)).toEqual({ white: 1 });
 });
 
 test.each([
