@@ -5,7 +5,17 @@ import { isRecord } from '../common/json';
 import type { SourceProblem } from './environment-link';
 
 /** Kinds of plug-ins; a definition's `kind` is one of them. */
-export const pluginKinds = ['estimator', 'filter', 'metric', 'chart', 'alarm', 'loss', 'memory', 'report'] as const;
+export const pluginKinds = [
+  'estimator',
+  'filter',
+  'metric',
+  'chart',
+  'alarm',
+  'loss',
+  'mask',
+  'memory',
+  'report',
+] as const;
 export type PluginKind = (typeof pluginKinds)[number];
 
 /** The functions that a definition of each kind must have. */
@@ -16,6 +26,7 @@ export const requiredFunctions: Readonly<Record<PluginKind, readonly string[]>> 
   chart: ['lines'],
   alarm: ['bound'],
   loss: ['loss'],
+  mask: ['weigh'],
   memory: ['remember'],
   report: ['report'],
 };

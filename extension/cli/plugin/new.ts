@@ -42,6 +42,7 @@ const usage: Readonly<Record<PluginKind, (path: string) => string>> = {
   metric: path => `workbench.plugins.metrics=[${path}]`,
   chart: path => `workbench.plugins.charts=[${path}]`,
   loss: path => `actor_rollout_ref.actor.policy_loss.loss_mode=${path}`,
+  mask: path => `workbench.credit_mask=${path}`,
   memory: path => `workbench.plugins.memory=${path} agent_proxy.context_window_mode=single_turn`,
   report: path => `ragen report <run> --with ${path}`,
   alarm: path => `workbench.plugins.alarms=[${path}]`,

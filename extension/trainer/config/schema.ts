@@ -362,9 +362,9 @@ const workbench = z
     ).default(false),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     credit_mask: z
-      .enum(creditMasks)
+      .union([z.enum(creditMasks), pluginPath])
       .describe(
-        'Weights of advantages by the confidence with which tokens were sampled. confident_turns: by the geometric mean of the probabilities of a turn. unsure_turns: by 1 minus this mean. deciding_tokens: only tokens whose probability was below 0.99.',
+        'Weights of advantages by the confidence with which tokens were sampled. A path names a plug-in that weighs the tokens (docs/PLUGINS.md). confident_turns: by the geometric mean of the probabilities of a turn. unsure_turns: by 1 minus this mean. deciding_tokens: only tokens whose probability was below 0.99.',
       )
       .default('none'),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.

@@ -5,42 +5,37 @@
 // - zero in a control run (`zero_task_advantage`)
 // - the credit weight of each token, which depends on the policy's confidence in it (`workbench.credit_mask`)
 // - the importance weight of each token, which corrects for the difference between training policy and sampler
-import { creditWeights } from '../../algorithms/credit-mask';
 import { lengthWeights, softAdvantageWeights } from '../../algorithms/advantage-weights';
 import { forEachGroup } from '../../algorithms/group-statistics';
 import type { GroupedScores } from '../../algorithms/group-statistics';
 import { filterLossScale } from '../../algorithms/rollout-filter';
 import type { RunConfig } from '../config/schema';
-import type { BatchSample } from './training-batch';
 
 export interface FactorInput extends GroupedScores {
-  samples: readonly Pick<BatchSample, 'sample' | 'logprobs'>[];
   /** One mask per sample; 1 at tokens on which the policy is trained. */
   masks: readonly Uint8Array[];
   /** Importance weights, one array per sample with one weight per token. */
   corrections: readonly Float32Array[];
   keptRatio: number;
+  /** Credit weights, as corrections; null without a credit mask. */
+  credit: readonly Float32Array[] | null;
 }
 
 /** Multiplies `advantages` in place; returns the metrics of the soft weights. */
 export function applyFactors(
   advantages: readonly Float32Array[],
   input: FactorInput,
-  { algorithm, actor_rollout_ref: { actor }, workbench }: RunConfig,
+  { algorithm, actor_rollout_ref: { actor } }: RunConfig,
 ): Record<string, number> {
   const soft = algorithm.soft_advantage_reweight ? softFactors(input) : null;
   const lengths = actor.grpo_advantage_length_weight
     ? lengthWeights(input.masks.map(mask => mask.reduce((count, bit) => count + bit, 0)))
     : null;
-  const credit = creditWeights(
-    workbench.credit_mask,
-    input.samples.map(({ sample, logprobs }) => ({ logprobs, spans: sample.turns.map(({ span }) => span) })),
-  );
   const share = algorithm.zero_task_advantage ? 0 : filterLossScale(actor.filter_loss_scaling, input.keptRatio);
   advantages.forEach((row, sample) => {
     const factor = share * (soft?.weights[sample] ?? 1) * (lengths?.[sample] ?? 1);
     row.forEach((advantage, token) => {
-      const weight = input.corrections[sample][token] * (credit?.[sample][token] ?? 1);
+      const weight = input.corrections[sample][token] * (input.credit?.[sample][token] ?? 1);
       row[token] = factor === 0 ? 0 : advantage * factor * weight;
     });
   });

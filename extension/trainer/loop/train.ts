@@ -37,6 +37,7 @@ import { trainingRecords, throughput, trainedTokens } from './trained-episodes';
 import { oldLogprobs, referenceLogprobs, oldValues, teacherLogprobs } from './batch-scores';
 import { addTeacherAdvantages } from './teacher-advantages';
 import { penalisedRewards } from './kl-penalty';
+import { creditOf } from './credit';
 import { advantageBatch, estimatorSettings, sum, tokenAdvantages } from './advantage-batch';
 import { builtInEstimators, estimatorName } from './built-in-estimators';
 import { isPluginPath } from '../config/plugin-path';
@@ -288,10 +289,9 @@ async function prepare(
     ? await estimateWith(run.plugins.set.plugin(name), batch, settings)
     : builtInEstimators[name].estimate(batch, settings);
   const { advantages, returns, targets } = tokenAdvantages(batch, estimate);
-  Object.assign(
-    metrics,
-    applyFactors(advantages, { ...batch, samples, corrections: correction.weights, keptRatio }, config),
-  );
+  const weights = await creditOf(run, samples, step);
+  const factors = { ...batch, corrections: correction.weights, keptRatio, credit: weights };
+  Object.assign(metrics, applyFactors(advantages, factors, config));
   const { distillation } = config.workbench;
   if (teacher && distillation) {
     const input = { samples, old, teacher, corrections: correction.weights };

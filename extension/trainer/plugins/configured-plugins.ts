@@ -23,6 +23,7 @@ export function configuredPlugins({ algorithm, actor_rollout_ref, trainer, workb
     ['algorithm.adv_estimator', 'estimator', [algorithm.adv_estimator]],
     ['actor_rollout_ref.rollout.rollout_filter_metric', 'filter', [actor_rollout_ref.rollout.rollout_filter_metric]],
     ['actor_rollout_ref.actor.policy_loss.loss_mode', 'loss', [actor_rollout_ref.actor.policy_loss.loss_mode]],
+    ['workbench.credit_mask', 'mask', [workbench.credit_mask]],
     ['workbench.plugins.metrics', 'metric', plugins.metrics],
     ['workbench.plugins.charts', 'chart', plugins.charts],
     ['workbench.plugins.alarms', 'alarm', plugins.alarms],

@@ -3,6 +3,7 @@
 import type { EstimatorBatch, EstimatorSettings } from '../../../envs/api/plugins/estimator';
 import type { PromptGroup } from '../../../envs/api/plugins/filter';
 import type { LossSequence, TokenLosses } from '../../../envs/api/plugins/loss';
+import type { WeighedSample } from '../../../envs/api/plugins/mask';
 import type { MeasuredStep } from '../../../envs/api/plugins/metric';
 import type { PlayedEpisode } from '../../../envs/api/plugins/played-episode';
 import type { ReportedRunData } from '../../../envs/api/plugins/report';
@@ -13,6 +14,7 @@ import { badValue, type CallablePlugin } from './checked-values';
 import { boundWith, ruleOf } from './checked-alarm';
 import { filterWith, needsEntropy } from './plugin-filter';
 import { lossWith } from './plugin-loss';
+import { weighWith } from './plugin-mask';
 import { rememberWith } from './plugin-memory';
 import { measureWith } from './plugin-metrics';
 import { reportWith } from './plugin-report';
@@ -107,6 +109,12 @@ export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
       },
     },
   ],
+  mask: [
+    {
+      name: 'weigh returns valid weights for a sample of two turns, a turn of one token, and no samples',
+      run: async plugin => [await weighWith(plugin, weighed, { step: 1 }), await weighWith(plugin, [], { step: 1 })],
+    },
+  ],
   memory: [
     {
       name: 'remember returns a text for a second turn, a third turn, and no turns to show',
@@ -143,6 +151,16 @@ export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
     },
   ],
 };
+
+const weighed: readonly WeighedSample[] = [
+  {
+    turns: [
+      { logprobs: Float32Array.of(-0.1, -2, 0), texts: ['<think>', 'up', '</think>'] },
+      { logprobs: Float32Array.of(-0.5, -0.01), texts: ['<answer>', 'Up'] },
+    ],
+  },
+  { turns: [{ logprobs: Float32Array.of(-3), texts: ['Down'] }] },
+];
 
 /** An episode of two turns. */
 const episode = (group: number, member: number, score: number): PlayedEpisode => ({

@@ -11,6 +11,7 @@ import * as pluginChart from '../../../../envs/api/plugins/chart';
 import * as pluginEstimator from '../../../../envs/api/plugins/estimator';
 import * as pluginFilter from '../../../../envs/api/plugins/filter';
 import * as pluginLoss from '../../../../envs/api/plugins/loss';
+import * as pluginMask from '../../../../envs/api/plugins/mask';
 import * as pluginMemory from '../../../../envs/api/plugins/memory';
 import * as pluginMetric from '../../../../envs/api/plugins/metric';
 import * as pluginEpisode from '../../../../envs/api/plugins/played-episode';
@@ -51,6 +52,7 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   'ragen-workbench/api/plugins/estimator': pluginEstimator,
   'ragen-workbench/api/plugins/filter': pluginFilter,
   'ragen-workbench/api/plugins/loss': pluginLoss,
+  'ragen-workbench/api/plugins/mask': pluginMask,
   'ragen-workbench/api/plugins/memory': pluginMemory,
   'ragen-workbench/api/plugins/metric': pluginMetric,
   'ragen-workbench/api/plugins/played-episode': pluginEpisode,

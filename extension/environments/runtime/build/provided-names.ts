@@ -14,6 +14,7 @@ const providedNames = [
   'ragen-workbench/api/plugins/estimator',
   'ragen-workbench/api/plugins/filter',
   'ragen-workbench/api/plugins/loss',
+  'ragen-workbench/api/plugins/mask',
   'ragen-workbench/api/plugins/memory',
   'ragen-workbench/api/plugins/metric',
   'ragen-workbench/api/plugins/played-episode',

@@ -7,6 +7,7 @@ import type { CallablePlugin } from '../../../../extension/trainer/plugins/check
 import { boundWith } from '../../../../extension/trainer/plugins/checked-alarm';
 import { filterWith } from '../../../../extension/trainer/plugins/plugin-filter';
 import { lossWith } from '../../../../extension/trainer/plugins/plugin-loss';
+import { weighWith } from '../../../../extension/trainer/plugins/plugin-mask';
 import { measureWith } from '../../../../extension/trainer/plugins/plugin-metrics';
 import type { PromptGroup } from '../../../../envs/api/plugins/filter';
 
@@ -55,6 +56,30 @@ test('filters give finite scores and distinct indices, or are refused', () =>
       },
     ),
     { numRuns: 500, examples: [[3, [1e300, 0, 0], null]] }, // beyond float32's range
+  ));
+
+test('weights of masks are finite, not negative and one per token, or are refused', () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 3 }), { maxLength: 3 }),
+      fc.option(fc.anything()),
+      fc.infiniteStream(number),
+      async (lengths, other, numbers) => {
+        const samples = lengths.map(turns => ({
+          turns: turns.map(length => ({ logprobs: new Float32Array(length), texts: Array<string>(length).fill('a') })),
+        }));
+        const weights = lengths.map(turns => turns.map(length => [...numbers.take(length)]));
+        const found = await valueOrRefusal(
+          weighWith(returning({ weigh: other === null ? weights : other }), samples, { step: 1 }),
+        );
+        expect(found === null || found.length === samples.length).toBe(true);
+        found?.forEach((turns, sample) => {
+          expect(turns.map(({ length }) => length)).toEqual(lengths[sample]);
+          expect(turns.every(row => row.every(weight => Number.isFinite(weight) && weight >= 0))).toBe(true);
+        });
+      },
+    ),
+    { numRuns: 500 },
   ));
 
 test('metrics are finite numbers under keys of the plug-in, or are refused', () =>

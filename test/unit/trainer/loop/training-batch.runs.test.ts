@@ -1,11 +1,12 @@
 // The training batch of a step, compared with hand-computed values: masks, turn ends, token rewards, RAGEN's copies,
 // and estimators over joined samples.
 import { describe, expect, test } from 'vitest';
-import { applyFactors } from '../../../../extension/trainer/loop/advantage-factors';
+import { applyFactors, type FactorInput } from '../../../../extension/trainer/loop/advantage-factors';
+import { creditOf } from '../../../../extension/trainer/loop/credit';
+import type { CallablePlugin } from '../../../../extension/trainer/plugins/checked-values';
 import { turnReturns } from '../../../../extension/algorithms/turn-advantages';
 import type { RunConfig } from '../../../../extension/trainer/config/schema';
 import type { RolloutEpisode } from '../../../../extension/trainer/rollout/rollout-batch';
-import type { RolloutSample } from '../../../../extension/trainer/rollout/rollout-sample';
 import {
   adjustedOrder,
   adjustedSamplesOf,
@@ -154,14 +155,11 @@ describe('factors', () => {
     masks: [Uint8Array.of(1, 1), Uint8Array.of(0, 1), Uint8Array.of(1, 1), Uint8Array.of(1, 1)],
     corrections: ones(),
     keptRatio: 0.25,
-    samples: [0.5, 1, 1, 1].map(p => ({
-      logprobs: Float32Array.of(Math.log(p), Math.log(p)),
-      sample: partial<RolloutSample>({ turns: [{ turn: 1, span: [0, 2] as [number, number] }] }),
-    })),
   };
-  const applied = (...overrides: string[]) => {
+  const applied = (...overrides: string[]) => appliedTo({ ...input, credit: null }, ...overrides);
+  const appliedTo = (factors: FactorInput, ...overrides: string[]) => {
     const advantages = ones();
-    const metrics = applyFactors(advantages, input, configured('algorithm.adv_estimator=grpo', ...overrides));
+    const metrics = applyFactors(advantages, factors, configured('algorithm.adv_estimator=grpo', ...overrides));
     return { advantages: advantages.map(row => Array.from(row, x => Number(x.toFixed(5)))), metrics };
   };
 
@@ -180,13 +178,41 @@ describe('factors', () => {
     });
   });
 
-  test('a credit mask weighs tokens by the confidence of the sampler', () => {
-    expect(applied('workbench.credit_mask=deciding_tokens').advantages).toEqual([
+  test('a credit mask weighs tokens by the confidence of the sampler', async () => {
+    const samples = [0.5, 1, 1, 1].map(p => ({
+      ...{ ids: Int32Array.of(1, 2), logprobs: Float32Array.of(Math.log(p), Math.log(p)) },
+      sample: { turns: [{ turn: 1, span: [0, 2] as [number, number] }] },
+    }));
+    /** Weighs the tokens of the first sample by 2, all others by 0. */
+    const weighing: CallablePlugin = {
+      path: 'plugins/own.ts',
+      description: { kind: 'mask', name: 'own', functions: ['weigh'], properties: {} },
+      call: (name, shown, settings) => {
+        expect([name, settings]).toEqual(['weigh', { step: 7 }]);
+        expect(shown).toMatchObject([{ turns: [{ texts: ['1', '2'] }] }, {}, {}, {}]);
+        return Promise.resolve([[[2, 2]], [[0, 0]], [[0, 0]], [[0, 0]]]);
+      },
+    };
+    const creditBy = (...overrides: string[]) =>
+      creditOf(
+        {
+          config: configured('algorithm.adv_estimator=grpo', ...overrides),
+          tokenizer: { decode: (ids: readonly number[]) => ids.join(' ') },
+          plugins: { set: { plugin: () => weighing } },
+        },
+        samples,
+        7,
+      );
+    const credit = await creditBy('workbench.credit_mask=deciding_tokens');
+    const weighted = [
       [4, 4],
       [0, 0],
       [0, 0],
       [0, 0],
-    ]);
+    ];
+    expect(appliedTo({ ...input, credit }).advantages).toEqual(weighted);
+    expect(await creditBy('workbench.credit_mask=plugins/own.ts')).toEqual(credit);
+    expect(await creditBy()).toBeNull();
     expect(applied().advantages).toEqual(ones().map(row => [...row]));
   });
 
