@@ -288,17 +288,26 @@ export function quantityName(key: string): string {
   return metricName(key).replace(/, (training|validation)(?= \(|$)/, '');
 }
 
-function lookedUp(key: string): string | undefined {
+/** Returns the environment tag in a key; undefined for a key without a tag, or one that the table does not cover. */
+export const tagOf = (key: string): string | undefined => matchedEntry(key)?.parts.get('tag');
+
+/** Returns the first entry of the table that matches a key, with the parts of the key at its placeholders. */
+function matchedEntry(key: string): { name: string; parts: ReadonlyMap<string, string> } | undefined {
   for (const { pattern, placeholders, name } of patterns) {
     const match = pattern.exec(key);
-    if (!match) continue;
-    const parts = new Map(placeholders.map((placeholder, i) => [placeholder, match[i + 1]]));
-    const bounded = /_ci_(low|high)$/.test(key);
-    return name.replace(/<([a-z]+)>/g, (_, placeholder: string) => {
-      const part = parts.get(placeholder) ?? '';
-      if (bounded && placeholder === 'metric') return metricName(`${parts.get('sample')}/${part}`);
-      return words[part] ?? part.replaceAll('_', ' ');
-    });
+    if (match) return { name, parts: new Map(placeholders.map((placeholder, i) => [placeholder, match[i + 1]])) };
   }
   return undefined;
+}
+
+function lookedUp(key: string): string | undefined {
+  const entry = matchedEntry(key);
+  if (!entry) return undefined;
+  const { name, parts } = entry;
+  const bounded = /_ci_(low|high)$/.test(key);
+  return name.replace(/<([a-z]+)>/g, (_, placeholder: string) => {
+    const part = parts.get(placeholder) ?? '';
+    if (bounded && placeholder === 'metric') return metricName(`${parts.get('sample')}/${part}`);
+    return words[part] ?? part.replaceAll('_', ' ');
+  });
 }

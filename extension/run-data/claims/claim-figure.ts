@@ -5,7 +5,7 @@ import { intervalSeeds } from '../../common/mean-estimate';
 import { comparisonOf, type DrawnGroup } from '../charts/comparison';
 import { unitOf } from '../charts/catalogue';
 import type { Theme } from '../charts/chart-theme';
-import { quantityName } from '../charts/metric-names';
+import { metricName, quantityName, tagOf } from '../charts/metric-names';
 import { svgOf } from '../charts/svg-plot';
 import { alarmRules } from '../alarm-rules';
 import { armsOf, type Claim, type ClaimTest, type Measure } from './claim-schema';
@@ -158,4 +158,9 @@ function panelData({ title, curves }: Panel, runs: readonly MeasuredRun[], theme
 
 const named = (metric: string): { metric: string; name: string } => ({ metric, name: nameOf(metric) });
 
-const nameOf = (key: string): string => (key === 'success' ? 'Validation success' : quantityName(key));
+/** Returns the name of a metric. A tag's metric is named with its side and tag, so that panels of tags differ. */
+function nameOf(key: string): string {
+  if (key === 'success') return 'Validation success';
+  const tag = tagOf(key);
+  return tag === undefined ? quantityName(key) : `${metricName(key)}, ${tag}`;
+}

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseMetricMeanings } from '../../../../extension/run-data/metric-meanings';
-import { metricName, nameInTable, quantityName } from '../../../../extension/run-data/charts/metric-names';
+import { metricName, nameInTable, quantityName, tagOf } from '../../../../extension/run-data/charts/metric-names';
 import { metricLines } from '../../../e2e/preview/data';
 
 const documented = Object.keys(
@@ -56,5 +56,11 @@ describe('the names of metrics', () => {
     expect(metricName('new_family/x/y')).toBe('New family · x · y');
     expect(quantityName('val-env/A/success')).toBe('Success');
     expect(quantityName('charts/avg_episode_return')).toBe('Return');
+  });
+
+  it('finds the tag in a key', () => {
+    expect(['val-env/A/pass@8', 'train/A/success', 'curriculum/A/pool'].map(tagOf)).toEqual(['A', 'A', 'A']);
+    for (const key of ['actor/entropy', 'val-env/response_length/clip_ratio', 'success'])
+      expect(tagOf(key)).toBeUndefined();
   });
 });

@@ -50,6 +50,19 @@ test('a ratio has a panel of its own, a list of metrics one with a curve each, a
   ]);
 });
 
+test('panels of several tags, and of both sides, differ in their titles', () => {
+  const claim = claimOf(
+    ['val-env/Lake/success', 'train/Lake/success', 'val-env/Cube/success', 'val-env/response_length'].map(metric => ({
+      ...difference,
+      ...{ name: metric, measure: { metric } },
+    })),
+  );
+  expect(panelsOf(claim, ['calm', 'noise']).map(({ title }) => title)).toEqual([
+    ...['Success, validation, Lake', 'Success, training, Lake', 'Success, validation, Cube'],
+    'Response length per episode',
+  ]);
+});
+
 test('saved metrics give the figure of the runs, with a line and a band for each arm', () => {
   const claim = claimOf([{ ...difference, name: 'a', measure: { metric: 'success' } }]);
   const figure = claimFigure(claim, runs, paperTheme)!;
