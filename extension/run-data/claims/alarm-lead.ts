@@ -63,60 +63,67 @@ export interface AlarmFigures {
   ungained: { runs: number; alarms: number } | null;
 }
 
-/** Runs divided by what became of their success. */
-export interface RunsByOutcome {
-  /** Gained 10 points, and lost half of their gain. */
-  lost: MeasuredRun[];
-  /** Gained 10 points, and kept at least half of their gain. */
-  kept: MeasuredRun[];
-  /** Never gained 10 points. */
-  ungained: MeasuredRun[];
+/** A run of those that are expected to collapse, and the step at which half of its gain was lost; null if it was not. */
+interface CollapsingRun {
+  run: MeasuredRun;
+  lost: number | null;
 }
 
-/** Divides runs by what became of their success from step `from` on. */
-export function byOutcome(runs: readonly MeasuredRun[], from: number): RunsByOutcome {
-  const divided: RunsByOutcome = { lost: [], kept: [], ungained: [] };
+/** Runs divided into those that should raise an alarm and those that should not. */
+export interface DividedRuns {
+  collapsing: CollapsingRun[];
+  healthy: MeasuredRun[];
+  /** Runs that never gained 10 points; null if runs are divided by arm. */
+  ungained: MeasuredRun[] | null;
+}
+
+/** Divides runs by their arms. `from` is the first step at which a run can collapse. */
+export function byArms(
+  runs: readonly MeasuredRun[],
+  arms: { collapsing: readonly string[]; healthy: readonly string[] },
+  from: number,
+): DividedRuns {
+  const collapsing = runs.filter(({ arm }) => arms.collapsing.includes(arm));
+  return {
+    collapsing: collapsing.map(run => ({ run, lost: halfGainLost(run, from) })),
+    healthy: runs.filter(({ arm }) => arms.healthy.includes(arm)),
+    ungained: null,
+  };
+}
+
+/** Divides runs by what became of their success from step `from` on: gain lost, gain kept, or never gained 10 points. */
+export function byOutcome(runs: readonly MeasuredRun[], from: number): DividedRuns {
+  const [collapsing, healthy, ungained]: [CollapsingRun[], MeasuredRun[], MeasuredRun[]] = [[], [], []];
   for (const run of runs) {
     const { start, means } = successOf(run);
-    const gained = means.some(({ value }) => value - start >= smallestGain);
-    divided[halfGainLost(run, from) !== null ? 'lost' : gained ? 'kept' : 'ungained'].push(run);
+    const lost = halfGainLost(run, from);
+    if (lost !== null) collapsing.push({ run, lost });
+    else (means.some(({ value }) => value - start >= smallestGain) ? healthy : ungained).push(run);
   }
-  return divided;
+  return { collapsing, healthy, ungained };
 }
 
-/** Computes the figures of alarms over runs of collapsing and of healthy arms. */
+/** Computes the figures of alarms over divided runs. */
 export function alarmFigures(
-  collapsing: readonly MeasuredRun[],
-  healthy: readonly MeasuredRun[],
+  { collapsing, healthy, ungained }: DividedRuns,
   rules: readonly AlarmRule[],
   from: number,
 ): AlarmFigures {
-  const collapsed = collapsing.flatMap(run => {
-    const lost = halfGainLost(run, from);
-    return lost === null ? [] : [{ lost, alarm: firstAlarm(run, rules, from) }];
-  });
+  const collapsed = collapsing.flatMap(({ run, lost }) =>
+    lost === null ? [] : [{ lost, alarm: firstAlarm(run, rules, from) }],
+  );
   const leads = collapsed.flatMap(({ lost, alarm }) => (alarm === null ? [] : [lost - alarm]));
+  const alarmsIn = (runs: readonly MeasuredRun[]): number =>
+    runs.filter(run => firstAlarm(run, rules, from) !== null).length;
   return {
     runs: collapsing.length,
     collapsed: collapsed.length,
     detected: leads.filter(lead => lead >= 0).length / collapsed.length,
     leads,
     healthy: healthy.length,
-    falseAlarms: healthy.filter(run => firstAlarm(run, rules, from) !== null).length / healthy.length,
-    ungained: null,
+    falseAlarms: alarmsIn(healthy) / healthy.length,
+    ungained: ungained && { runs: ungained.length, alarms: alarmsIn(ungained) },
   };
-}
-
-/** Computes the figures of alarms over divided runs; `ungained` is null if they are divided by arm. */
-export function outcomeFigures(
-  { lost, kept, ungained }: Omit<RunsByOutcome, 'ungained'> & { ungained: MeasuredRun[] | null },
-  rules: readonly AlarmRule[],
-  from: number,
-): AlarmFigures {
-  const figures = alarmFigures(lost, kept, rules, from);
-  if (ungained === null) return figures;
-  const alarms = ungained.filter(run => firstAlarm(run, rules, from) !== null).length;
-  return { ...figures, ungained: { runs: ungained.length, alarms } };
 }
 
 /**
@@ -149,16 +156,18 @@ export interface Calibration extends AlarmThreshold {
  * then the smallest share. Returns null if no run of the first half collapsed, or if none of its runs is healthy.
  */
 export function calibratePromptDependence(
-  collapsing: readonly MeasuredRun[],
-  healthy: readonly MeasuredRun[],
+  { collapsing, healthy }: Omit<DividedRuns, 'ungained'>,
   from: number,
 ): Calibration | null {
-  const fitSeeds = fitSeedsOf([...collapsing, ...healthy]);
-  const part = (runs: readonly MeasuredRun[], fit: boolean): MeasuredRun[] =>
-    runs.filter(({ seed }) => fitSeeds.has(seed) === fit);
+  const fitSeeds = fitSeedsOf([...collapsing.map(({ run }) => run), ...healthy]);
+  const part = (fit: boolean): DividedRuns => ({
+    collapsing: collapsing.filter(({ run }) => fitSeeds.has(run.seed) === fit),
+    healthy: healthy.filter(({ seed }) => fitSeeds.has(seed) === fit),
+    ungained: null,
+  });
   const judged = ({ share, steps }: AlarmThreshold, fit: boolean): AlarmFigures => {
     const rule = { ...alarmRules.prompt_dependence, bound: shareOfBest(share), steps };
-    return alarmFigures(part(collapsing, fit), part(healthy, fit), [rule], from);
+    return alarmFigures(part(fit), [rule], from);
   };
   let best: { at: AlarmThreshold; fit: AlarmFigures; score: number; lead: number } | null = null;
   for (const at of candidates) {

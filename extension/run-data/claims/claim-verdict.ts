@@ -6,7 +6,7 @@ import type { Cluster, Interval } from '../../common/paired-statistics';
 import { intervalSeeds } from '../../common/mean-estimate';
 import { rankCorrelation } from '../../common/rank-correlation';
 import { alarmRules } from '../alarm-rules';
-import { byOutcome, calibratePromptDependence, outcomeFigures } from './alarm-lead';
+import { alarmFigures, byArms, byOutcome, calibratePromptDependence } from './alarm-lead';
 import type { AlarmFigures, Calibration } from './alarm-lead';
 import type { Claim, ClaimTest, Measure } from './claim-schema';
 import { measureRun } from './run-measure';
@@ -103,16 +103,12 @@ export function judgeTest(test: ClaimTest, runs: readonly MeasuredRun[]): TestRe
       return { ...blank, ...correlationResult(test, runs) };
     case 'alarms': {
       const rules = test.alarms.map(alarm => alarmRules[alarm]);
-      const of = (arms: readonly string[]) => runs.filter(({ arm }) => arms.includes(arm));
-      const divided = test.arms
-        ? { lost: of(test.arms.collapsing), kept: of(test.arms.healthy), ungained: null }
-        : byOutcome(runs, test.from);
-      const { lost: collapsing, kept: healthy } = divided;
-      const alarms = outcomeFigures(divided, rules, test.from);
+      const divided = test.arms ? byArms(runs, test.arms, test.from) : byOutcome(runs, test.from);
+      const alarms = alarmFigures(divided, rules, test.from);
       const enough = alarms.collapsed >= intervalSeeds && alarms.healthy >= intervalSeeds;
       const good = alarms.detected >= test.detected && alarms.falseAlarms <= test.false_alarms;
       const verdict = !enough ? 'too few runs' : good ? 'reproduced' : 'not reproduced';
-      const calibration = calibratePromptDependence(collapsing, healthy, test.from);
+      const calibration = calibratePromptDependence(divided, test.from);
       return { ...blank, verdict, statistic: null, alarms, calibration };
     }
   }
