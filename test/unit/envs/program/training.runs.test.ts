@@ -1,6 +1,6 @@
 // A program that is not changed for the training is trained on: it calls the model with plain `fetch`, and writes its
 // reward. The episodes have the exact sampled tokens, and are stored, filtered and trained like all others.
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { trainHere, type Trained } from '../../../support/train-here';
@@ -34,6 +34,7 @@ writeFileSync(process.env.RAGEN_REWARD_FILE, JSON.stringify({ reward: replies.fi
 console.log('leaked: ' + process.env.SOME_SECRET_KEY);
 `;
 
+const secret = 'not-for-programs-0123';
 let workspace: Workspace;
 let trained: Trained;
 
@@ -41,7 +42,7 @@ beforeAll(async () => {
   workspace = makeWorkspace();
   workspace.write('agent/play.mjs', program);
   workspace.write('agent/tasks.jsonl', '{"lake":1}\n{"lake":2}\n');
-  process.env.SOME_SECRET_KEY = 'not-for-programs-0123';
+  process.env.SOME_SECRET_KEY = secret;
   trained = await trainHere(workspace, [
     'custom_envs.Words.env_type=program',
     `custom_envs.Words.env_config={command: [${process.execPath}, play.mjs], folder: agent, tasks: tasks.jsonl, files: [play.mjs], reward: file, at_once: 3}`,
@@ -94,8 +95,12 @@ test('the trace shows the conversation, the task of the group and the version of
   ]);
 });
 
-test('the program receives no variables that it was not given', () => {
+test('the program receives no variables that it was not given, and no file of the run folder contains them', () => {
   expect(trained.episodes[0].final_state).toContain('leaked: undefined');
-  const log = join(trained.folder, 'trainer.log');
-  if (existsSync(log)) expect(readFileSync(log, 'utf8')).not.toContain('not-for-programs');
+  const files = readdirSync(trained.folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name));
+  const containing = (text: string) => files.filter(file => readFileSync(file).includes(text));
+  expect(containing('leaked: undefined').length).toBeGreaterThan(0); // the output of the program is among the files
+  expect(containing(secret)).toEqual([]);
 });
