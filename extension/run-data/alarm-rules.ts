@@ -94,7 +94,13 @@ const fixed =
   (bound: number): BoundOf =>
   () => ({ bound, label: percent(bound) });
 
-export const alarmRules: Readonly<Record<AlarmName, AlarmRule>> = {
+/** A built-in rule; the Collapse page draws its bound. */
+export interface BuiltInRule extends AlarmRule {
+  /** What the bound rests on: a clause such as 'from RAGEN’s early stop'; by default, 'a rule of thumb'. */
+  basis?: string;
+}
+
+export const alarmRules: Readonly<Record<AlarmName, BuiltInRule>> = {
   reward_variance: {
     metric: 'rollout/in_group_reward_std',
     label: 'in-group reward std',
@@ -194,7 +200,7 @@ export function judgedWindow(
 }
 
 /** Returns what a rule's bound rests on. */
-export const basisOf = ({ basis = 'a rule of thumb' }: Pick<AlarmRule, 'basis'>): string => basis;
+export const basisOf = ({ basis = 'a rule of thumb' }: Pick<BuiltInRule, 'basis'>): string => basis;
 
 /** Whether a value exceeds a rule's bound. */
 export const hasPassed = ({ side }: Pick<AlarmRule, 'side'>, value: number, bound: number): boolean =>

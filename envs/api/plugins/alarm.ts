@@ -33,8 +33,6 @@ export interface AlarmRule {
    * counts its values.
    */
   measured?: string;
-  /** What the bound rests on, shown beside it: a clause such as 'measured with forty runs'; by default, 'a rule of thumb'. */
-  basis?: string;
 }
 
 /** The default export of an alarm's file. */

@@ -6,6 +6,9 @@ import { UserError } from '../../common/user-error';
 import type { PluginDescription } from '../../protocol/plugin-link';
 import { badValue, checkedRecord, shown, type CallablePlugin } from './checked-values';
 
+type StaticRule = Omit<AlarmRule, 'bound'>;
+
+/** A property that the schema lacked would be dropped, so the compiler checks that it has all of them. */
 const ruleSchema = z.object({
   metric: z.string().min(1).max(200),
   label: z.string().min(1).max(200),
@@ -14,10 +17,10 @@ const ruleSchema = z.object({
   instead: z.string().min(1).max(200).optional(),
   limit: z.string().max(200).optional(),
   measured: z.string().min(1).max(60).optional(),
-});
+} satisfies Record<keyof StaticRule, z.ZodType>);
 
 /** Returns the static part of an alarm's definition. @throws UserError that names the first invalid property */
-export function ruleOf({ properties }: PluginDescription, path: string): Omit<AlarmRule, 'bound'> {
+export function ruleOf({ properties }: PluginDescription, path: string): StaticRule {
   const parsed = ruleSchema.safeParse(properties);
   if (parsed.success) return parsed.data;
   const [{ path: at, message }] = parsed.error.issues;

@@ -1,14 +1,16 @@
 // Alarms of the workspace with the definitions of the built-in alarms: they have the same bounds and are raised in the
 // same steps with the same sentences.
 import { describe, expect, it } from 'vitest';
+import type { AlarmPlugin } from '../../../../envs/api/plugins/alarm';
 import { alarmNames, alarmRules } from '../../../../extension/run-data/alarm-rules';
 import { nothingWatched, watchStep } from '../../../../extension/trainer/diagnostics/alarms';
+import { ruleOf } from '../../../../extension/trainer/plugins/checked-alarm';
 import type { CallablePlugin } from '../../../../extension/trainer/plugins/checked-values';
 import { pluginRules } from '../../../../extension/trainer/plugins/plugin-alarms';
 
 /** Returns a plug-in that defines a built-in alarm. */
 function pluginOf(name: (typeof alarmNames)[number]): CallablePlugin {
-  const { bound, ...properties } = alarmRules[name];
+  const { bound, basis: _, ...properties } = alarmRules[name];
   return {
     path: `plugins/${name}.ts`,
     description: { kind: 'alarm', name, functions: ['bound'], properties: { name, ...properties } },
@@ -44,6 +46,15 @@ const steps = Array.from({ length: 20 }, (_, i): Record<string, number> => {
 });
 
 describe('an alarm of the workspace', () => {
+  it('keeps every property that a rule can have', () => {
+    const properties: Required<Omit<AlarmPlugin, 'kind' | 'bound'>> = {
+      ...{ name: 'own', metric: 'plugins/a', label: 'a', side: 'over', steps: 2 },
+      ...{ instead: 'plugins/b', limit: 'plugins/c', measured: 'diagnoses' },
+    };
+    const rule = ruleOf({ kind: 'alarm', name: 'own', functions: ['bound'], properties }, 'plugins/own.ts');
+    expect({ name: 'own', ...rule }).toEqual(properties);
+  });
+
   it('is raised as the built-in alarm with the same definition', async () => {
     let state = nothingWatched;
     const raised = new Set<string>();
