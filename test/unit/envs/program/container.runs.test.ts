@@ -1,5 +1,6 @@
 // Programs in containers. A stand-in for the engines, which runs the command on this machine, shows the command line, the
-// variables and the removal. podman and docker run a small image made from busybox, if this machine can run containers.
+// variables and the removal. podman and docker run a small image made from busybox, if this machine can run containers;
+// RAGEN_REQUIRE_CONTAINERS (engines, separated by commas) makes the tests of these engines fail where it cannot.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -249,6 +250,8 @@ class RealEngine {
   }
 }
 
+const required = (process.env.RAGEN_REQUIRE_CONTAINERS ?? '').split(',');
+
 describe.each(['podman', 'docker'] as const)('with %s', name => {
   let engine: RealEngine;
   let obstacle: string | undefined;
@@ -257,6 +260,8 @@ describe.each(['podman', 'docker'] as const)('with %s', name => {
     engine.use();
     obstacle = await engine.prepare();
     vi.unstubAllEnvs();
+    if (obstacle !== undefined && required.includes(name))
+      throw new Error(`RAGEN_REQUIRE_CONTAINERS names ${name}, but it runs no containers with limits: ${obstacle}`);
   }, 180_000);
   afterAll(async () => {
     engine.use();
