@@ -1,13 +1,14 @@
-// `ragen report RUNS…`: writes a report of one or several runs, as one HTML file or as Markdown with SVG files, or prints
-// the text of a plug-in about the runs.
+// `ragen report RUNS…`: asks a report, the built-in summary or a plug-in, about one or several runs. Its document is written
+// as one HTML file or as Markdown with SVG files; its text is printed.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { ReportedRunData } from '../../../envs/api/plugins/report';
+import type { ReportDocument } from '../../../envs/api/plugins/report';
 import { UserError } from '../../common/user-error';
+import { drawnReport } from '../../run-data/report/drawn-report';
 import { paperTheme, reportMarkdown } from '../../run-data/report/report-markdown';
-import { reportOf } from '../../run-data/report/report';
 import type { ReportedRun } from '../../run-data/report/reported-run';
+import { builtInReports } from '../../run-data/report/summary-report';
 import { ownReport } from '../../trainer/plugins/plugin-report';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { withCommon, type CommonFlags } from '../options/run-options';
@@ -24,7 +25,7 @@ interface ReportFlags extends CommonFlags {
   format: Format;
   episode?: string[];
   episodes: boolean;
-  with?: string;
+  with: string;
   force?: boolean;
 }
 
@@ -42,59 +43,47 @@ export function addReport(program: Command): void {
     .option('--format <name>', 'html (one file) or markdown (a file, and a folder of SVG files)', formatOf, 'html')
     .option('--episode <id>', 'show this episode instead of the best, worst and most changed; repeatable', collected)
     .option('--no-episodes', 'show no episodes')
-    .option('--with <file>', 'print the text of a plug-in about the runs instead of writing a report')
+    .option('--with <report>', 'the built-in report (summary), or the path of a plug-in', 'summary')
     .option('--force', 'replace an existing file')
     .addHelpText(
       'after',
       `
-The report contains results, differences of the configurations, charts, the interpretation of the reasoning, episodes,
-events, environments and machines. The HTML file loads nothing and prints on A4.
-Output with --json: {"file", "runs", "pictures"}; with --with, {"runs", "text"}.`,
+The summary contains results, differences of the configurations, charts, the interpretation of the reasoning, episodes,
+events, environments and machines. The HTML file loads nothing and prints on A4. A plug-in may return a text instead,
+which is printed.
+Output with --json: {"file", "runs", "pictures"}, or {"runs", "text"} for a text.`,
     )
-    .action((runs: string[], flags: ReportFlags) =>
-      answer(flags, async () => (flags.with === undefined ? report(runs, flags) : withPlugin(flags.with, runs, flags))),
-    );
+    .action((runs: string[], flags: ReportFlags) => answer(flags, () => report(runs, flags)));
 }
 
 async function report(ids: readonly string[], flags: ReportFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const folders = [...new Set(ids)].map(id => RunFolder.find(workspace, id));
+  const runs = await reportedRuns(folders, flags.episode ?? (flags.episodes ? 'picked' : 'none'));
+  const reported = Object.hasOwn(builtInReports, flags.with)
+    ? builtInReports[flags.with].report(runs)
+    : await ownReport(flags.with, workspace, runs);
+  const named = { runs: runs.map(({ id }) => id) };
+  if (typeof reported === 'string') return { document: { ...named, text: reported }, plainText: reported };
   const ending = flags.format === 'html' ? '.html' : '.md';
   const file = resolve(
     workspace,
     flags.out ?? `${folders.length === 1 ? `${folders[0].id}-report` : 'report'}${ending}`,
   );
-  const choice = flags.episode ?? (flags.episodes ? 'picked' : 'none');
-  const document = (runs: readonly ReportedRun[], pictures: number): Answer => ({
-    document: { file, runs: runs.map(({ manifest }) => manifest.id), pictures },
-    plainText: file,
-  });
-  if (flags.format === 'markdown') {
-    const runs = await reportedRuns(folders, choice);
-    return document(runs, writeMarkdown(file, runs, flags));
-  }
-  const { html, runs } = await htmlReport(folders, choice);
-  write(file, html, flags.force);
-  return document(runs, 0);
+  let pictures = 0;
+  if (flags.format === 'markdown') pictures = writeMarkdown(file, reported, runs, flags);
+  else write(file, htmlReport(reported, runs), flags.force);
+  return { document: { file, ...named, pictures }, plainText: file };
 }
 
-/** Prints the text of a plug-in about runs. */
-async function withPlugin(file: string, ids: readonly string[], flags: ReportFlags): Promise<Answer> {
-  const workspace = workspaceOf(flags.workspace);
-  const folders = [...new Set(ids)].map(id => RunFolder.find(workspace, id));
-  const runs = await reportedRuns(folders, 'none');
-  const text = await ownReport(file, workspace, runs.map(reportedData));
-  return { document: { runs: runs.map(({ manifest }) => manifest.id), text }, plainText: text };
-}
-
-const reportedData = ({ manifest, name, status, metrics, events }: ReportedRun): ReportedRunData => ({
-  ...{ id: manifest.id, name, state: status?.state ?? null, config: manifest.config, metrics },
-  events: events.map(({ step, kind, message }) => ({ step, kind, message })),
-});
-
-function writeMarkdown(file: string, runs: readonly ReportedRun[], { force }: ReportFlags): number {
+function writeMarkdown(
+  file: string,
+  document: ReportDocument,
+  runs: readonly ReportedRun[],
+  { force }: ReportFlags,
+): number {
   const folder = `${basename(file, extname(file))}-figures`;
-  const { text, pictures } = reportMarkdown(reportOf(runs, paperTheme), folder, reportFooter());
+  const { text, pictures } = reportMarkdown(drawnReport(document, runs, paperTheme), folder, reportFooter());
   write(file, text, force);
   const target = join(dirname(file), folder);
   if (force) rmSync(target, { recursive: true, force: true });

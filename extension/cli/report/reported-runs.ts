@@ -40,9 +40,10 @@ function reportedRun(folder: RunFolder, choice: EpisodeChoice): ReportedRun {
   const { manifest } = folder;
   const { name = manifest.name, colour } = folder.readLabels();
   const lease = readLease(folder.path);
+  const status = folder.readStatus();
   return {
-    ...{ manifest, name, colour },
-    status: folder.readStatus(),
+    ...{ id: manifest.id, manifest, name, colour, status },
+    ...{ state: status?.state ?? null, config: manifest.config },
     live: lease !== null && lease.life !== 'gone',
     events: [...readValues(folder.file(runFiles.events), value => eventSchema.parse(value))].map(({ value }) => value),
     metrics: metricsOf(folder),

@@ -3,6 +3,7 @@
 import { UserError } from '../../common/user-error';
 import { hasRunFile, readRunFileSync } from '../../node/read-run-file';
 import { numbersOf } from '../../run-data/metric-segments';
+import { summaryOf } from '../../run-data/report/summary-report';
 import { runFiles } from '../../run-data/run-file-names';
 import { metricsLineSchema } from '../../run-data/step-lines';
 import { readValues } from '../../trainer/store/line-log';
@@ -11,6 +12,7 @@ import { mlflowAddress, MlflowClient, MlflowError, type MlflowRun } from '../../
 import { mlflowState, openMlflowRun, sendMetrics, timed, type TimedMetrics } from '../../trainer/tracking/mlflow-run';
 import type { Answer } from '../output/answer';
 import { htmlReport } from '../report/html-report';
+import { reportedRuns } from '../report/reported-runs';
 
 export interface MlflowExport {
   workspace: string;
@@ -64,7 +66,8 @@ async function sendArtifacts(client: MlflowClient, run: MlflowRun, folder: RunFo
   try {
     for (const name of names)
       if (hasRunFile(folder.path, name)) await client.putArtifact(run, name, readRunFileSync(folder.path, name));
-    await client.putArtifact(run, 'report.html', (await htmlReport([folder], 'picked')).html);
+    const runs = await reportedRuns([folder], 'picked');
+    await client.putArtifact(run, 'report.html', htmlReport(summaryOf(runs), runs));
     return '';
   } catch (error) {
     if (error instanceof MlflowError && !error.isTransient) return `Without artefacts: ${error.message}`;

@@ -112,7 +112,7 @@ export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
   const other: ChartGroup = { id: 'other', title: 'Other', charts: [] };
   for (const key of [...free].sort(naturally)) {
     const at = groupsOfCharts.findIndex(({ rest }) => rest.test(key));
-    (groups[at] ?? other).charts.push(single(key, bounds));
+    (groups[at] ?? other).charts.push(chartOfKey(key, bounds));
   }
   return [...groups, other].filter(({ charts }) => charts.length > 0);
 }
@@ -224,7 +224,8 @@ function ofPlugins(free: Set<string>, group: ChartGroup): void {
 /** Palette indices of the lines of a plug-in's chart, whose lines are no sides. */
 const pluginColours = [hue.blue, hue.vermillion, hue.green, hue.purple, hue.sky, hue.orange, hue.yellow, hue.grey];
 
-function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
+/** Returns the chart of one metric. */
+export function chartOfKey(key: string, bounds: ReadonlyMap<string, LineBand> = new Map()): ChartSpec {
   const title = metricName(key);
   const line = { key, label: title, colour: coloursOf([key])[0], band: bounds.get(key) };
   return { id: key, title, unit: unitOf(key), lines: [line] };

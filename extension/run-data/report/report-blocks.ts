@@ -1,25 +1,12 @@
-// The content of a report, independent of its format: a list of blocks that report-html.ts and report-markdown.ts render.
-// All texts are plain text; the renderers escape them.
+// The content of a report, independent of its format: the blocks of a report (envs/api/plugins/report.ts) with drawn charts
+// and episodes, which report-html.ts and report-markdown.ts render. All texts are plain text; the renderers escape them.
+import type { ReportTextBlock } from '../../../envs/api/plugins/report';
 import type { Board } from '../../common/board';
 import type { PlotData } from '../charts/plot-data';
 
-export type ReportBlock =
-  | { readonly kind: 'heading'; readonly level: 2 | 3; readonly text: string }
-  | { readonly kind: 'paragraph'; readonly text: string; readonly strong?: boolean }
-  | { readonly kind: 'list'; readonly items: readonly string[] }
-  | ReportTable
-  | { readonly kind: 'facts'; readonly facts: readonly (readonly [label: string, value: string])[] }
-  | { readonly kind: 'charts'; readonly charts: readonly ReportChart[] }
-  | ReportEpisode;
-
-export interface ReportTable {
-  readonly kind: 'table';
-  readonly heads: readonly string[];
-  /** Each row has one cell per head; the first cell names the row. */
-  readonly rows: readonly (readonly string[])[];
-  /** Indices of the columns that contain numbers. */
-  readonly numbers: readonly number[];
-}
+/** A block as the renderers take it: its charts are drawn, and its episode is read. */
+export type DrawnBlock =
+  ReportTextBlock | { readonly kind: 'charts'; readonly charts: readonly ReportChart[] } | ReportEpisode;
 
 export interface ReportChart {
   /** Unique in the report: letters, digits and hyphens. */
@@ -58,8 +45,8 @@ export interface ReportState {
   readonly pictures: readonly (string | null)[];
 }
 
-/** A report: the blocks below its title. */
-export interface Report {
+/** A drawn report: the blocks below its title. */
+export interface DrawnReport {
   readonly title: string;
-  readonly blocks: readonly ReportBlock[];
+  readonly blocks: readonly DrawnBlock[];
 }

@@ -1,8 +1,8 @@
-// The charts of a report. The report of one run has the charts of its dashboard's overview; the report of several runs
-// has a chart for each metric of their overviews, drawn as in Compare.
+// The charts of a report by their names, drawn as on the dashboard for one run, and as in Compare for several runs: a chart
+// per metric. The summary has the charts of the dashboard's overview.
 import { maximum } from '../../common/lists';
 import { progressRange } from '../charts/axis';
-import { arrange, unitOf, type ChartSpec } from '../charts/catalogue';
+import { arrange, chartOfKey, unitOf, type ChartSpec } from '../charts/catalogue';
 import { marksOf } from '../charts/chart-marks';
 import type { Theme } from '../charts/chart-theme';
 import { comparisonOf, type DrawnGroup } from '../charts/comparison';
@@ -26,42 +26,42 @@ export interface DrawnRun {
 /** Ids of the charts of the catalogue that show the diagnosis of the reasoning. */
 const diagnosisCharts = ['mutual information', 'reasoning entropy given the prompt', 'retrieval accuracy'];
 
-/** Returns the charts of the overview. `groups` are the groups of runs that are drawn together. */
-export const overviewCharts = (runs: readonly DrawnRun[], groups: readonly DrawnGroup[], theme: Theme): ReportChart[] =>
-  drawn('overview', specsOf(runs), runs, groups, theme);
-
-/** Returns the charts of the diagnosis of the reasoning; none for runs without a diagnosis. */
-export function diagnosisChartsOf(
-  runs: readonly DrawnRun[],
-  groups: readonly DrawnGroup[],
-  theme: Theme,
-): ReportChart[] {
-  const specs = allCharts(runs).filter(({ id, lines }) => diagnosisCharts.includes(id) && lines.length > 0);
-  return drawn('diagnosis', specs, runs, groups, theme);
-}
-
-function allCharts(runs: readonly DrawnRun[]): ChartSpec[] {
-  const keys = [...new Set(runs.flatMap(({ series }) => series.keys))];
-  return arrange({ keys }).flatMap(({ charts }) => charts);
-}
-
-function specsOf(runs: readonly DrawnRun[]): ChartSpec[] {
+/** Returns the names of the overview's charts, without charts that no run has values for. */
+export function overviewCharts(runs: readonly DrawnRun[]): string[] {
   const charts = allCharts(runs);
   const alarmed = [...new Set(runs.flatMap(({ run }) => alarmedKeys(run.events)))];
   const columns = redundantColumns(
     runs.length === 1 ? runs[0].series.keys.map(key => [key, [runs[0].series.column(key)]]) : [],
   );
-  return overviewOf(charts, { alarmed, columns });
+  return namesOf(overviewOf(charts, { alarmed, columns }), runs);
 }
 
-function drawn(
-  name: string,
-  specs: readonly ChartSpec[],
+/** Returns the names of the charts of the diagnosis of the reasoning; none for runs without a diagnosis. */
+export const diagnosisChartsOf = (runs: readonly DrawnRun[]): string[] =>
+  namesOf(
+    allCharts(runs).filter(({ id }) => diagnosisCharts.includes(id)),
+    runs,
+  );
+
+const namesOf = (specs: readonly ChartSpec[], runs: readonly DrawnRun[]): string[] =>
+  specs
+    .filter(({ lines }) => lines.some(({ key }) => runs.some(({ series }) => series.column(key).some(Number.isFinite))))
+    .map(({ id }) => id);
+
+/** Returns the charts with the given names; without those that no run has. `groups` are drawn together. */
+export function chartsNamed(
+  names: readonly string[],
   runs: readonly DrawnRun[],
   groups: readonly DrawnGroup[],
   theme: Theme,
-): ReportChart[] {
-  const charts: { caption: string; data: PlotData | null }[] =
+): Omit<ReportChart, 'id'>[] {
+  const charts = allCharts(runs);
+  const specs = names.flatMap(
+    name =>
+      charts.find(({ id }) => id === name) ??
+      (runs.some(({ series }) => series.keys.includes(name)) ? [chartOfKey(name)] : []),
+  );
+  const drawn: { caption: string; data: PlotData | null }[] =
     runs.length === 1
       ? specs.map(spec => ({ caption: spec.lines.map(({ key }) => key).join(', '), data: ofOne(spec, runs[0], theme) }))
       : specs.flatMap(({ title, lines }) =>
@@ -70,7 +70,12 @@ function drawn(
             data: ofSeveral(lines.length > 1 ? `${title} · ${label}` : title, key, runs, groups, theme),
           })),
         );
-  return charts.flatMap(({ caption, data }, i) => (data ? [{ id: `${name}-${i + 1}`, caption, data }] : []));
+  return drawn.flatMap(({ caption, data }) => (data ? [{ caption, data }] : []));
+}
+
+function allCharts(runs: readonly DrawnRun[]): ChartSpec[] {
+  const keys = [...new Set(runs.flatMap(({ series }) => series.keys))];
+  return arrange({ keys }).flatMap(({ charts }) => charts);
 }
 
 function ofOne(spec: ChartSpec, { run, series }: DrawnRun, theme: Theme): PlotData | null {

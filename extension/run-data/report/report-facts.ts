@@ -1,5 +1,6 @@
 // The facts of a report: what each run is, the results of groups of runs, the configuration keys in which groups differ,
 // environments with their versions, machines, and events.
+import type { ReportTable, ReportTextBlock } from '../../../envs/api/plugins/report';
 import { formatDuration, formatValue, type Unit } from '../../common/format-values';
 import { formatNumber, formatPercent } from '../../common/numbers';
 import { intervalSeeds, type Estimate } from '../../common/mean-estimate';
@@ -12,7 +13,6 @@ import { placeEvents, type MarkKind } from '../event-marks';
 import { endingFacts, endingOf } from '../run-ending';
 import { isInterrupted, progressOf } from '../run-progress';
 import { ranVersions } from '../version-effect';
-import type { ReportBlock, ReportTable } from './report-blocks';
 import type { DrawnRun } from './report-charts';
 import type { ReportedRun } from './reported-run';
 
@@ -33,7 +33,7 @@ const nameOf = ({ path, revision }: Manifest['model']): string =>
  * Returns what a run is: state, steps, validation, cost, trainer, model, seeds and identity. Facts that another trainer did
  * not store are left out.
  */
-export function runFacts({ run, series }: DrawnRun): ReportBlock {
+export function runFacts({ run, series }: DrawnRun): ReportTextBlock {
   const { manifest, status, events, checkpoints, live } = run;
   const { model, teacher, trainer } = manifest;
   const seeds = Object.entries(manifest.seeds).map(([name, seed]) => `${name} ${seed}`);
@@ -93,9 +93,9 @@ function estimateText(value: Estimate | null, unit: Unit): string {
 }
 
 /** Returns tables of the configuration keys in which groups differ, each of at most `mostColumns` groups. */
-export function differenceBlocks(groups: readonly ComparedGroup[], keys: readonly string[]): ReportBlock[] {
+export function differenceBlocks(groups: readonly ComparedGroup[], keys: readonly string[]): ReportTextBlock[] {
   if (keys.length === 0) return [{ kind: 'paragraph', text: 'The runs differ only in their seeds and names.' }];
-  const tables: ReportBlock[] = [];
+  const tables: ReportTextBlock[] = [];
   for (let from = 0; from < groups.length; from += mostColumns) {
     const part = groups.slice(from, from + mostColumns);
     const rows = keys.map((key, i) => [key, ...part.map(({ values }) => values[i])]);
@@ -105,7 +105,7 @@ export function differenceBlocks(groups: readonly ComparedGroup[], keys: readonl
 }
 
 /** Returns the overrides of a single run; the configurations of other trainers are not stored as overrides. */
-export const overrideBlocks = ({ manifest }: ReportedRun): ReportBlock[] =>
+export const overrideBlocks = ({ manifest }: ReportedRun): ReportTextBlock[] =>
   manifest.trainer
     ? [{ kind: 'paragraph', text: `The configuration of ${manifest.trainer.name} is in the run folder's manifest.` }]
     : manifest.overrides.length === 0

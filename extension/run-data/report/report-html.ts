@@ -7,7 +7,8 @@ import { paletteOf } from '../../common/palette';
 import type { Theme } from '../charts/chart-theme';
 import { plotArea, svgOf } from '../charts/svg-plot';
 import type { ChartReading } from './chart-reading';
-import type { Report, ReportBlock, ReportChart, ReportEpisode, ReportState, ReportTable } from './report-blocks';
+import type { ReportTable } from '../../../envs/api/plugins/report';
+import type { DrawnBlock, DrawnReport, ReportChart, ReportEpisode, ReportState } from './report-blocks';
 import { chartSize } from './report-charts';
 import { reportStyle } from './report-style';
 
@@ -39,7 +40,7 @@ export const escapeText = (text: string): string =>
   escapeHtml(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, '\ufffd');
 
 /** Returns the HTML document of a report. */
-export function reportHtml({ title, blocks }: Report, { script, footer, sha256 }: HtmlParts): string {
+export function reportHtml({ title, blocks }: DrawnReport, { script, footer, sha256 }: HtmlParts): string {
   const code = script.replaceAll('</', '<\\/');
   const policy = `default-src 'none'; style-src 'sha256-${sha256(reportStyle)}'; img-src data:; script-src 'sha256-${sha256(code)}'; base-uri 'none'; form-action 'none'`;
   return `<!doctype html>
@@ -67,7 +68,7 @@ ${blocks.map(block).join('\n')}
 /** A fact with more characters has a row of its own. */
 const longFact = 32;
 
-function block(content: ReportBlock): string {
+function block(content: DrawnBlock): string {
   switch (content.kind) {
     case 'heading':
       return `<h${content.level}>${escapeText(content.text)}</h${content.level}>`;

@@ -6,7 +6,8 @@ import { maximum } from '../../common/lists';
 import { paletteOf } from '../../common/palette';
 import type { Theme } from '../charts/chart-theme';
 import { svgOf } from '../charts/svg-plot';
-import type { Report, ReportBlock, ReportEpisode, ReportState, ReportTable } from './report-blocks';
+import type { ReportTable } from '../../../envs/api/plugins/report';
+import type { DrawnBlock, DrawnReport, ReportEpisode, ReportState } from './report-blocks';
 import { chartSize } from './report-charts';
 
 /** Colours of the SVG files: literal values for white paper. */
@@ -42,7 +43,7 @@ export const escapeMarkdown = (text: string): string =>
     .replaceAll('>', '&gt;');
 
 /** Returns the report as Markdown; pictures are in the folder `folder`, relative to the text. */
-export function reportMarkdown({ title, blocks }: Report, folder: string, footer: string): MarkdownReport {
+export function reportMarkdown({ title, blocks }: DrawnReport, folder: string, footer: string): MarkdownReport {
   const pictures = new Map<string, PictureContent>();
   const picture: AddPicture = (name, alt, content, type = 'svg') => {
     const file = `${folder}/${name}.${type}`;
@@ -57,7 +58,7 @@ export function reportMarkdown({ title, blocks }: Report, folder: string, footer
 /** Adds a picture, an SVG by default; returns its Markdown. */
 type AddPicture = (name: string, alt: string, content: PictureContent, type?: 'svg' | 'png' | 'jpeg') => string;
 
-function rendered(block: ReportBlock, picture: AddPicture): string {
+function rendered(block: DrawnBlock, picture: AddPicture): string {
   switch (block.kind) {
     case 'heading':
       return `${'#'.repeat(block.level)} ${escapeMarkdown(block.text)}`;

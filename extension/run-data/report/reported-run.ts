@@ -1,4 +1,5 @@
 // A run as a report shows it, and the data that the parts of a report derive from it.
+import type { ReportedRunData } from '../../../envs/api/plugins/report';
 import type { Episode } from '../episode';
 import { Curve } from '../charts/curve';
 import type { CurveSource } from '../charts/plot-data';
@@ -16,21 +17,14 @@ export type ChosenEpisode = Pick<PickedEpisode, 'change'> & {
   episode: Episode;
 };
 
-export interface ReportedRun {
+/** The data of a run in the form in which reports receive it, with the types of its files. */
+export interface ReportedRun extends ReportedRunData {
   readonly manifest: Manifest;
-  /** The user's name of the run, or the name in its manifest. */
-  readonly name: string;
   readonly colour?: RunColour | undefined;
   readonly status: RunStatus | null;
-  /** Whether the run's trainer is alive. */
-  readonly live: boolean;
   readonly events: readonly RunEvent[];
   readonly metrics: readonly MetricNumbers[];
-  /** Folder names of the checkpoints, ascending. */
-  readonly checkpoints: readonly string[];
   readonly episodes: readonly ChosenEpisode[];
-  /** The user's notes on the run; empty without notes. */
-  readonly notes: string;
 }
 
 /** The metrics of a run as columns. */

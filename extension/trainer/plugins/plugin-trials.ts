@@ -17,7 +17,7 @@ import { lossWith } from './plugin-loss';
 import { weighWith } from './plugin-mask';
 import { rememberWith } from './plugin-memory';
 import { measureWith } from './plugin-metrics';
-import { reportWith } from './plugin-report';
+import { reportWith } from './checked-report';
 
 export interface Trial {
   /** What the trial shows, as a clause. */
@@ -223,9 +223,22 @@ function requireSlopes(
 }
 
 /** A run with the configuration and the metrics that most runs have. */
-const reported = (name: string, steps: number): ReportedRunData => ({
-  ...{ id: `20260101-120000-${name}-0000`, name, state: 'finished' },
-  config: { algorithm: { adv_estimator: 'grpo' } },
-  metrics: Array.from({ length: steps }, (_, i) => ({ step: i + 1, 'train/charts/avg_episode_return': i / 4 })),
-  events: [{ step: steps, kind: 'state', message: 'finished' }],
-});
+function reported(name: string, steps: number): ReportedRunData {
+  const id = `20260101-120000-${name}-0000`;
+  const config = { algorithm: { adv_estimator: 'grpo' } };
+  const state = 'finished';
+  return {
+    ...{ id, name, state, config, live: false, checkpoints: [], episodes: [], notes: '' },
+    metrics: Array.from({ length: steps }, (_, i) => ({ step: i + 1, 'train/charts/avg_episode_return': i / 4 })),
+    events: [{ step: steps, kind: 'state', message: 'finished' }],
+    manifest: {
+      ...{ schema: 1, id, name, config, config_name: name, config_hash: '', created: '2026-01-01T12:00:00Z' },
+      ...{ overrides: [], seeds: { train: 1 }, versions: {}, hardware: {}, environments: [] },
+      model: { path: 'model', sha256: '', parameters: 1 },
+    },
+    status: {
+      ...{ state, step: steps, total_steps: steps, success: null, reward: null, tokens_per_s: null },
+      ...{ eta_s: null, phase: 'idle', updated: '2026-01-01T12:10:00Z' },
+    },
+  };
+}

@@ -1,5 +1,6 @@
-// `ragen report --with` prints the text of a report plug-in about runs, without control characters, and reports faults.
-import { copyFileSync, mkdirSync } from 'node:fs';
+// `ragen report --with` prints the text of a report plug-in about runs, without control characters, writes its document, and
+// reports faults.
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { document, ragen, readRun } from '../../../support/terminal';
@@ -48,6 +49,24 @@ test('the example prints a table with the best step of the run', async () => {
     `| words | grpo | ${best.toFixed(3)} | ${metrics.find(line => line[key] === best)!.step} |`,
   ]);
 }, 60_000);
+
+test('a document is written with its charts and episodes, as the built-in report is', async () => {
+  const file = write(`([{ name, episodes }]) => ({ title: 'Own <report>', blocks: [
+    { kind: 'paragraph', text: name },
+    { kind: 'charts', charts: ['train/charts/avg_episode_return', 'no/such/metric'] },
+    { kind: 'episode', run: 0, episode: episodes.length - 1 },
+  ] })`);
+  const args = ['report', basename(run), '--format', 'markdown', '--with', file];
+  const { answer } = await document<{ file: string; pictures: number }>(workspace.folder, args);
+  expect(answer.pictures).toBe(1);
+  const text = readFileSync(answer.file, 'utf8');
+  expect(text).toMatch(/^# Own &lt;report&gt;\n\nwords\n\n!\[/);
+  expect(text).toContain('##### Turn 1 of');
+  const summary = [...args.slice(0, -1), 'summary', '--force'];
+  const { answer: builtIn } = await document<typeof answer>(workspace.folder, summary);
+  expect(builtIn.pictures).toBeGreaterThan(1);
+  expect(readFileSync(builtIn.file, 'utf8')).toContain('## Configuration');
+}, 120_000);
 
 test('control characters are removed, and faults are one sentence with exit code 1', async () => {
   const { stdout } = await print(write('([run]) => `\\u001b[2J${run.events.length > 0}\\t${run.metrics.length}`'));

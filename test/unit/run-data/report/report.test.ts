@@ -2,15 +2,17 @@
 // Reports of stored real runs: their sections, their numbers, and hostile texts in every field of a run.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { Theme } from '../../../../extension/run-data/charts/chart-theme';
 import { episodeSchema, type Episode } from '../../../../extension/run-data/episode';
 import { numbersOf } from '../../../../extension/run-data/metric-segments';
 import { eventSchema } from '../../../../extension/run-data/run-events';
 import { manifestSchema } from '../../../../extension/run-data/run-manifest';
 import { statusSchema } from '../../../../extension/run-data/run-status-file';
-import { reportOf } from '../../../../extension/run-data/report/report';
+import { drawnReport } from '../../../../extension/run-data/report/drawn-report';
 import { htmlTheme, reportHtml } from '../../../../extension/run-data/report/report-html';
 import { paperTheme, reportMarkdown } from '../../../../extension/run-data/report/report-markdown';
 import type { ReportedRun } from '../../../../extension/run-data/report/reported-run';
+import { summaryOf } from '../../../../extension/run-data/report/summary-report';
 import { markupCorpus } from '../../../e2e/fixtures/markup-corpus.mjs';
 import { storedFiles } from '../../../e2e/fixtures/stored-run.mjs';
 
@@ -23,13 +25,14 @@ const linesOf = (text: string): unknown[] =>
 function stored(name: string): ReportedRun {
   const files = storedFiles(name);
   const manifest = manifestSchema.parse(JSON.parse(files['manifest.json']));
+  const status = statusSchema.parse(JSON.parse(files['status.json']));
   const episodes = Object.entries(files)
     .filter(([file]) => file.startsWith('episodes/'))
     .flatMap(([, text]) => linesOf(text))
     .map(line => episodeSchema.parse(line));
   return {
-    ...{ manifest, name: manifest.name, live: false, notes: '', checkpoints: [] },
-    status: statusSchema.parse(JSON.parse(files['status.json'])),
+    ...{ manifest, id: manifest.id, name: manifest.name, config: manifest.config },
+    ...{ status, state: status.state, live: false, notes: '', checkpoints: [] },
     events: linesOf(files['events.jsonl']).map(line => eventSchema.parse(line)),
     metrics: linesOf(files['metrics.jsonl']).map(line => numbersOf(line)!),
     episodes: episodes.slice(0, 1).map(episode => ({ kind: 'best', change: null, episode })),
@@ -38,6 +41,7 @@ function stored(name: string): ReportedRun {
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64');
 const parts = { script: 'document.title;', footer: 'Written by a test', sha256 };
+const reportOf = (runs: readonly ReportedRun[], theme: Theme) => drawnReport(summaryOf(runs), runs, theme);
 const htmlOf = (runs: readonly ReportedRun[]): string => reportHtml(reportOf(runs, htmlTheme), parts);
 const parsed = (html: string): Document => new DOMParser().parseFromString(html, 'text/html');
 const lake = stored('lake-run');

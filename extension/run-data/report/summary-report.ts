@@ -1,11 +1,14 @@
-// Builds the report of one or several runs as blocks. Pure: equal runs give equal reports.
-import type { Theme } from '../charts/chart-theme';
-import { withDashes, type DrawnGroup } from '../charts/comparison';
-import { groupRuns, type ComparedGroup } from '../compared-runs';
-import { colourOfRun } from '../run-colour';
-import type { Report, ReportBlock, ReportTable } from './report-blocks';
+// The built-in report: results, differences of the configurations, charts, reasoning, episodes, events, notes, environments
+// and machines, in the interface that plug-ins implement. Pure: equal runs give equal reports.
+import {
+  defineReport,
+  type ReportBlock,
+  type ReportDocument,
+  type ReportPlugin,
+  type ReportTable,
+  type ReportTextBlock,
+} from '../../../envs/api/plugins/report';
 import { diagnosisChartsOf, overviewCharts, type DrawnRun } from './report-charts';
-import { reportEpisode } from './report-episodes';
 import {
   differenceBlocks,
   environmentTable,
@@ -15,21 +18,21 @@ import {
   resultsTable,
   runFacts,
 } from './report-facts';
+import { reportGroups } from './report-groups';
 import { reasoningBlocks } from './report-reasoning';
 import { ReportSeries, type ReportedRun } from './reported-run';
 
-const heading = (text: string, level: 2 | 3 = 2): ReportBlock => ({ kind: 'heading', level, text });
+/** The built-in reports by name. */
+export const builtInReports: Readonly<Record<string, ReportPlugin>> = {
+  summary: defineReport({ name: 'summary', report: summaryOf }),
+};
 
-/** Returns the report of runs, oldest first, with charts in the colours of `theme`. There is at least one run. */
-export function reportOf(reported: readonly ReportedRun[], theme: Theme): Report {
+const heading = (text: string, level: 2 | 3 = 2): ReportTextBlock => ({ kind: 'heading', level, text });
+
+/** Returns the summary of runs, oldest first. */
+export function summaryOf(reported: readonly ReportedRun[]): ReportDocument {
   const runs = reported.map((run): DrawnRun => ({ run, series: new ReportSeries(run.metrics) }));
-  const { groups, keys } = groupsOf(reported);
-  const drawnGroups = withDashes(
-    groups.map((group): DrawnGroup & ComparedGroup => {
-      const { manifest, colour } = reported[group.members[0]];
-      return { ...group, colour: colourOfRun({ id: manifest.id, colour }), dash: 0 };
-    }),
-  );
+  const { groups, keys } = reportGroups(reported);
   const single = runs.length === 1;
   const ofEach = (title: string, blocks: (run: DrawnRun, index: number) => ReportBlock[]): ReportBlock[] => {
     const parts = runs.map((run, i) => ({ name: run.run.name, blocks: blocks(run, i) }));
@@ -40,8 +43,8 @@ export function reportOf(reported: readonly ReportedRun[], theme: Theme): Report
       ...filled.flatMap(part => (single ? part.blocks : [heading(part.name, 3), ...part.blocks])),
     ];
   };
-  const charts = overviewCharts(runs, drawnGroups, theme);
-  const diagnosis = diagnosisChartsOf(runs, drawnGroups, theme);
+  const charts = overviewCharts(runs);
+  const diagnosis = diagnosisChartsOf(runs);
   const reasoning = ofEach('Reasoning', run => reasoningBlocks(run));
   return {
     title: single ? reported[0].name : `${runs.length} runs: ${groups.map(({ label }) => label).join(', ')}`,
@@ -59,7 +62,7 @@ export function reportOf(reported: readonly ReportedRun[], theme: Theme): Report
       ...reasoning,
       ...(diagnosis.length > 0 ? [{ kind: 'charts', charts: diagnosis } as const] : []),
       ...ofEach('Episodes', ({ run }, index) =>
-        run.episodes.map((chosen, i) => reportEpisode(chosen, `episode-${index + 1}-${i + 1}`)),
+        run.episodes.map((_, episode) => ({ kind: 'episode', run: index, episode })),
       ),
       ...ofEach('Events', ({ run }) => [eventTable(run)].filter(table => table !== null)),
       ...ofEach('Notes', ({ run }) =>
@@ -73,19 +76,7 @@ export function reportOf(reported: readonly ReportedRun[], theme: Theme): Report
 }
 
 /** Returns a table under its heading; nothing without rows, because other trainers store neither. */
-const filledTable = (title: string, table: ReportTable): ReportBlock[] =>
+const filledTable = (title: string, table: ReportTable): ReportTextBlock[] =>
   table.rows.length > 0 ? [heading(title), table] : [];
 
-const paragraph = (text: string): ReportBlock => ({ kind: 'paragraph', text });
-
-/** Groups runs as Compare does. If labels of groups are equal, the id of the first run follows each of them. */
-function groupsOf(runs: readonly ReportedRun[]): ReturnType<typeof groupRuns> {
-  const { groups, keys } = groupRuns(runs);
-  const isShared = (label: string): boolean => groups.filter(group => group.label === label).length > 1;
-  return {
-    groups: groups.map(group =>
-      isShared(group.label) ? { ...group, label: `${group.label} (${runs[group.members[0]].manifest.id})` } : group,
-    ),
-    keys,
-  };
-}
+const paragraph = (text: string): ReportTextBlock => ({ kind: 'paragraph', text });
