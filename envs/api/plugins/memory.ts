@@ -1,6 +1,7 @@
-// The interface of context memories of the workspace. A file whose default export is created by `defineMemory` is named by
-// `workbench.plugins.memory`. With `agent_proxy.context_window_mode: single_turn`, it writes the summary of earlier turns
-// that the model sees before the current turn. Invariant: `remember` is a function of its argument.
+// The interface of context memories, which write the user message of a turn with `agent_proxy.context_window_mode:
+// single_turn`, or the summary of earlier turns in it. The built-in memories (extension/trainer/rollout/memories.ts)
+// implement it, and so does a plug-in: a file whose default export is created by `defineMemory` and that
+// `workbench.plugins.memory` names. Invariant: `remember` is a function of its argument.
 import type { AnsweredTurn } from '../rewards';
 
 /** A finished turn of the episode. */
@@ -11,9 +12,20 @@ export type PastTurn = Readonly<
 export interface MemoryRequest {
   /** Name of the environment. */
   environment: string;
-  /** Number of the current turn, from 2, and the state that it shows. */
+  /** Number of the current turn, and the state that it shows. */
   turn: number;
   state: string;
+  /**
+   * The text of the current turn in prompts without a memory: its state, a warning if the previous answer had no valid
+   * action, and the instructions.
+   */
+  current: string;
+  /** The format instructions: remaining actions, format and maximum length of the answer. */
+  instructions: string;
+  /** Whether the previous answer had no valid action. */
+  warn: boolean;
+  /** Name of the tag that encloses an answer (`workbench.answer_tag`). */
+  answer_tag: 'answer' | 'ans';
   /** All finished turns, oldest first. */
   past: readonly PastTurn[];
   /**
@@ -23,13 +35,22 @@ export interface MemoryRequest {
   shown: number;
 }
 
+/** A context memory. */
+export interface Memory {
+  /**
+   * Returns the text that precedes the current turn, empty for none; or the complete user message, which must contain
+   * the current turn.
+   */
+  remember(request: MemoryRequest): string | { message: string };
+}
+
 /** The default export of a memory's file. */
-export interface MemoryPlugin {
+export interface MemoryPlugin extends Memory {
   readonly kind: 'memory';
   /** Name in messages. */
   name: string;
-  /** Returns the text that precedes the current turn; empty for none. */
-  remember(request: MemoryRequest): string;
+  /** Whether `remember` is called for the first turn too; by default, the first turn has no memory. */
+  readonly firstTurn?: boolean;
 }
 
 /** Declares a context memory. */

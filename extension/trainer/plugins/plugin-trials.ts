@@ -117,11 +117,17 @@ export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
   ],
   memory: [
     {
-      name: 'remember returns a text for a second turn, a third turn, and no turns to show',
+      name: 'remember returns a text for the first turn if it has one, for later turns, and for no turns to show',
       run: async plugin => {
         const [first, second] = episode(0, 0, 1).turns;
-        const about = { environment: 'words', state: 'The room is dark.' };
+        const state = 'The room is dark.';
+        const instructions = 'You have 3 actions left.\n';
+        const current = `State:\n${state}\n${instructions}`;
+        const now = { state, current, instructions, warn: false };
+        const about = { environment: 'words', ...now, answer_tag: 'answer' } as const;
+        const { firstTurn } = plugin.description.properties;
         return [
+          ...(firstTurn === true ? [await rememberWith(plugin, { ...about, turn: 1, past: [], shown: 0 })] : []),
           await rememberWith(plugin, { ...about, turn: 2, past: [first], shown: 1 }),
           await rememberWith(plugin, { ...about, turn: 3, past: [first, second], shown: 2 }),
           await rememberWith(plugin, { ...about, turn: 3, past: [first, second], shown: 0 }),

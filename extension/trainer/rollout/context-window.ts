@@ -4,10 +4,12 @@
 // that fits into the model's context is used.
 // The responses in a chat are the sampled ids, not re-tokenised texts. Therefore, unless a turn was removed from the
 // chat, the next prompt begins with exactly the tokens in the engine's cache.
+import type { Memory } from '../../../envs/api/plugins/memory';
 import type { ShownIds, ShownPicture } from '../../engine/training-samples';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import type { TurnHistory } from './environment-state-manager';
+import { memoryRequest, userMessage } from './memory-message';
 import { appendShown, shownContinuation, shownPrompt } from './shown-ids';
 import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 
@@ -176,29 +178,22 @@ export class ChatWindow implements ContextWindow {
   }
 }
 
-/**
- * Returns the user message of a turn. The message begins with a summary of the turns from index `first` to the previous
- * turn.
- */
-export type MemoryText = (
-  turn: Pick<CurrentTurn, 'prompts' | 'history'>,
-  first: number,
-  protocol: TurnProtocol,
-) => string;
-
-/** Mode `single_turn`: a system message, and one user message with a summary of previous turns. */
+/** Mode `single_turn` with a built-in memory: a system message, and one user message that the memory writes. */
 export class MemoryWindow implements ContextWindow {
+  /** @param environment name of the environment */
   constructor(
     private readonly tokenizer: PromptTokenizer,
     private readonly options: WindowOptions,
-    private readonly memory: MemoryText,
+    private readonly environment: string,
+    private readonly memory: Memory,
   ) {}
 
   *prompts(turn: CurrentTurn): Generator<WindowPrompt> {
     const { system, prefix, protocol, turns } = this.options;
     const last = turn.prompts.length - 1;
     for (let first = historyStart(last, turns); first <= last; first++) {
-      const user = this.memory(turn, first, protocol);
+      const remembered = this.memory.remember(memoryRequest(turn, first, this.environment, protocol));
+      const user = userMessage(remembered, turn.prompts[last], protocol);
       const messages: ChatMessage[] = [
         { role: 'system', content: system },
         { role: 'user', content: user },

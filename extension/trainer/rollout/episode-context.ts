@@ -6,7 +6,7 @@ import { pythonTag } from '../../models/tokenizer/tool-syntax';
 import { EpisodeContext } from './context-manager';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
-import { alfWorldMemory, simpleMemory } from './memories';
+import { builtInMemories } from './memories';
 import { RememberedWindow } from './remembered-window';
 import { maskRule } from './response-mask';
 import { responsePrefix, type EpisodeTools } from './tool-protocol';
@@ -34,12 +34,13 @@ export function episodeContext(
     throw new UserError(
       `config: agent_proxy.context_window_mode is single_turn, but environment ${environment} has tools, and their results are messages of a chat: set it to full or limited_multi_turn`,
     );
+  const memory = builtInMemories[environment === 'alfworld' ? 'alfworld' : 'simple'];
   const window = tools
     ? new ToolWindow(tokenizer, shown, tools)
     : mode === 'single_turn'
       ? remember
         ? new RememberedWindow(tokenizer, shown, environment, remember)
-        : new MemoryWindow(tokenizer, shown, environment === 'alfworld' ? alfWorldMemory : simpleMemory)
+        : new MemoryWindow(tokenizer, shown, environment, memory)
       : new ChatWindow(tokenizer, shown, ragen ? withoutOldestMessages : withoutOldestTurn);
   return new EpisodeContext(tokenizer, window, {
     system,

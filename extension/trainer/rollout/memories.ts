@@ -1,57 +1,61 @@
-// The user message of a turn in mode `single_turn` (RAGEN's SimpleMemory and AlfWorldMemory): a summary of previous
-// turns, then the current turn. Pure text functions. The summary begins at the turn index `first`, which the context
-// window determines.
+// The built-in context memories (RAGEN's SimpleMemory and AlfWorldMemory) in the interface that plug-ins implement. Each
+// writes the complete user message: a summary of previous turns, then the current turn. Pure text functions.
+import { defineMemory, type MemoryPlugin, type MemoryRequest } from '../../../envs/api/plugins/memory';
 import { withAnswerTag } from '../../common/tagged-text';
-import type { MemoryText } from './context-window';
-import { canonicalText, demandText, rewardValue, stateText } from './turn-protocol';
+import { canonicalText, rewardValue } from './turn-protocol';
 
-/** Summary with the complete state, response and reward of each turn in the window. */
-export const simpleMemory: MemoryText = ({ prompts, history }, first, protocol) => {
-  const current = prompts[prompts.length - 1];
-  const now = `(Turn ${current.turn}):\n${stateText(current, protocol)}`;
-  const shown = history.slice(first);
-  if (shown.length === 0) return now;
-  const blocks = shown.map((turn, index) => {
-    const number = first + index + 1;
-    const { reward, executed } = turn;
-    // The prompt's state, because it has the marks of its pictures.
-    const state = withAnswerTag(prompts[number - 1].state, protocol.answer_tag);
-    return `Turn ${number} State:\n${state}\nTurn ${number} Action:\n${canonicalText(turn, protocol.answer_tag)}\nTurn ${number} Reward:\n${rewardValue(reward, executed.length)}\n`;
+/** Returns a summary with the complete state, response and reward of each turn in the window. */
+function simpleMessage({ turn: now, current, answer_tag: tag, past, shown }: MemoryRequest): string {
+  const asked = `(Turn ${now}):\n${current}`;
+  if (shown === 0) return asked;
+  const blocks = past.slice(past.length - shown).map(({ turn, state, executed, reward, ...response }) => {
+    const action = canonicalText(response, tag);
+    return `Turn ${turn} State:\n${withAnswerTag(state, tag)}\nTurn ${turn} Action:\n${action}\nTurn ${turn} Reward:\n${rewardValue(reward, executed.length)}\n`;
   });
   return (
-    `Summary: ${history.length} step(s) completed so far, showing the last ${shown.length} turn(s) below.\n\n` +
-    `Recent turns:\n---\n${blocks.join('---\n')}---\n\nCurrent Turn ${now}`
+    `Summary: ${past.length} step(s) completed so far, showing the last ${shown} turn(s) below.\n\n` +
+    `Recent turns:\n---\n${blocks.join('---\n')}---\n\nCurrent Turn ${asked}`
   );
-};
+}
 
 /** Maximum characters of an observation, including the three dots at the end of a truncated observation. */
 const longestObservation = 200;
 
 /**
- * Summary for ALFWorld: the task, the truncated observations with the actions taken, and the actions that are
+ * Returns a summary for ALFWorld: the task, the truncated observations with the actions taken, and the actions that are
  * admissible now.
  */
-export const alfWorldMemory: MemoryText = ({ prompts, history }, first, protocol) => {
-  const current = prompts[prompts.length - 1];
-  const { observation, admissible } = alfWorldState(current.state);
-  const task = /your task is to:?\s*(?<task>.+)/i.exec(prompts[0].state)?.groups?.task.trim();
-  const shown = history.slice(first).map(({ state, answer, raw }, index) => {
-    const number = first + index + 1;
-    return `[Observation ${number}: '${cut(alfWorldState(state).observation)}', Action ${number}: '${answer ?? raw}']`;
-  });
+function alfWorldMessage({ turn: now, state: text, instructions, warn, past, shown: count }: MemoryRequest): string {
+  const { observation, admissible } = alfWorldState(text);
+  const task = /your task is to:?\s*(?<task>.+)/i.exec(past.at(0)?.state ?? text)?.groups?.task.trim();
+  const shown = past
+    .slice(past.length - count)
+    .map(
+      ({ turn, state, answer, raw }) =>
+        `[Observation ${turn}: '${cut(alfWorldState(state).observation)}', Action ${turn}: '${answer ?? raw}']`,
+    );
   const lines = [
     ...(task ? [`Your task is to: ${task}`] : []),
     ...(shown.length > 0
       ? [
-          `You have taken ${history.length} step(s) so far. The most recent ${shown.length} observations and actions:`,
+          `You have taken ${past.length} step(s) so far. The most recent ${shown.length} observations and actions:`,
           shown.join(' '),
         ]
       : []),
-    `You are at step ${current.turn}. Your current observation is: ${observation}`,
+    `You are at step ${now}. Your current observation is: ${observation}`,
     ...(admissible === null ? [] : [`Your admissible actions now are: [${admissible}].`]),
-    ...(current.warn ? ['Your last answer held no valid action.'] : []),
+    ...(warn ? ['Your last answer held no valid action.'] : []),
   ];
-  return `${lines.join('\n')}\n${demandText(current, protocol)}`;
+  return `${lines.join('\n')}\n${instructions}`;
+}
+
+const memory = (name: string, message: (request: MemoryRequest) => string): MemoryPlugin =>
+  defineMemory({ name, firstTurn: true, remember: request => ({ message: message(request) }) });
+
+/** The built-in memories by name. An environment without a memory of its name has `simple`. */
+export const builtInMemories = {
+  simple: memory('simple', simpleMessage),
+  alfworld: memory('alfworld', alfWorldMessage),
 };
 
 /**

@@ -2,7 +2,8 @@
 // and the memory.
 import { afterEach, describe, expect, it } from 'vitest';
 import alfworld from '../../../../envs/alfworld/index';
-import { alfWorldMemory } from '../../../../extension/trainer/rollout/memories';
+import { memoryRequest } from '../../../../extension/trainer/rollout/memory-message';
+import { builtInMemories } from '../../../../extension/trainer/rollout/memories';
 import { asked as turn, past } from '../../trainer/rollout/scripted-rollout';
 import { tinyHouse } from './tiny-house';
 
@@ -112,11 +113,12 @@ it('the memory contains task, observation and admissible actions', async () => {
   await environment.step(solution[0]);
   const now = environment.render!('') as string;
   const before = { ...past(1, `<think>t</think><answer>${solution[0]}</answer>`, 0), state: first };
-  const text = alfWorldMemory({ prompts: [turn(1, first), turn(2, now)], history: [before] }, 0, {
+  const request = memoryRequest({ prompts: [turn(1, first), turn(2, now)], history: [before] }, 0, 'alfworld', {
     enable_think: true,
     action_sep: '||',
     max_actions_per_turn: 1,
   });
+  const { message: text } = builtInMemories.alfworld.remember(request) as { message: string };
   expect(text).toContain('Your task is to: put a mug in cabinet.\nYou have taken 1 step(s) so far.');
   expect(text).toContain(
     "[Observation 1: 'You are in the middle of a room. Looking quickly around you, you see a cabinet 1, a countertop 1, a sinkbasin 1.', Action 1: 'go to countertop 1']",

@@ -64,6 +64,34 @@ test('the text of the memory precedes each turn but the first', async () => {
   expect(later).toBeGreaterThan(4);
 }, 120_000);
 
+test('a memory that repeats the built-in one gives the same run to the bit', async () => {
+  workspace.write(
+    'plugins/own.ts',
+    `import { defineMemory } from 'ragen-workbench/api/plugins/memory';
+export default defineMemory({
+  name: 'own',
+  firstTurn: true,
+  remember({ turn, current, past, shown }) {
+    const now = \`(Turn \${turn}):\\n\${current}\`;
+    if (shown === 0) return { message: now };
+    const blocks = past.slice(past.length - shown).map(({ turn, state, raw, thought, answer, executed, reward }) => {
+      const action = answer === null ? raw : \`\${thought === null ? '' : \`<think>\${thought}</think>\`}<answer>\${answer}</answer>\`;
+      const earned = executed.length === 0 ? '0' : Number.isInteger(reward) ? reward.toFixed(1) : String(reward);
+      return \`Turn \${turn} State:\\n\${state}\\nTurn \${turn} Action:\\n\${action}\\nTurn \${turn} Reward:\\n\${earned}\\n\`;
+    });
+    const summary = \`Summary: \${past.length} step(s) completed so far, showing the last \${shown} turn(s) below.\`;
+    return { message: \`\${summary}\\n\\nRecent turns:\\n---\\n\${blocks.join('---\\n')}---\\n\\nCurrent Turn \${now}\` };
+  },
+});
+`,
+  );
+  const own = await trainHere(workspace, ['workbench.plugins.memory=plugins/own.ts', ...windowed(2)], 2);
+  const builtIn = await trainHere(workspace, windowed(2), 2);
+  const { metrics, weights } = results(own.folder);
+  const expected = results(builtIn.folder);
+  expect({ metrics, weights }).toEqual({ metrics: expected.metrics, weights: expected.weights });
+}, 120_000);
+
 test('a resumed run with a memory equals an uninterrupted one', async () => {
   const memory = [write(told), ...windowed(-1)];
   const complete = await trainHere(workspace, memory, 3);
@@ -92,7 +120,11 @@ test.each([
   ["() => { throw new Error('no idea') }", /plugins\/own\.ts.*no idea/],
   [
     '() => JSON.parse("7") as string',
-    'plug-in plugins/own.ts returned 7 in remember(): return a text, or an empty one',
+    'plug-in plugins/own.ts returned 7 in remember(): return a text, or an empty one, or { message } with a text',
+  ],
+  [
+    "() => ({ message: '' })",
+    "plug-in plugins/own.ts returned { message: '' } in remember(): return a text, or an empty one, or { message } with a text",
   ],
   ["() => 'x'.repeat(2e6)", 'plug-in plugins/own.ts returned 2000000 characters in remember(): return at most 1000000'],
 ])(

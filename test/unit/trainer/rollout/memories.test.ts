@@ -1,13 +1,39 @@
-// Texts of the user messages in mode `single_turn`, for both memories.
+// Texts of the user messages in mode `single_turn`, for both built-in memories, and the check of files for them.
 import { describe, expect, it } from 'vitest';
 import type { CurrentTurn } from '../../../../extension/trainer/rollout/context-window';
-import { alfWorldMemory, simpleMemory } from '../../../../extension/trainer/rollout/memories';
+import type { MemoryPlugin, MemoryRequest } from '../../../../envs/api/plugins/memory';
+import { pluginTrials } from '../../../../extension/trainer/plugins/plugin-trials';
+import { memoryRequest, userMessage } from '../../../../extension/trainer/rollout/memory-message';
+import { builtInMemories } from '../../../../extension/trainer/rollout/memories';
+import type { TurnProtocol } from '../../../../extension/trainer/rollout/turn-protocol';
 import { asked, past } from './scripted-rollout';
 
 const protocol = { enable_think: true, action_sep: '||', max_actions_per_turn: 2 };
 const demand =
   'You have 5 actions left. Always output: <think> [Your thoughts] </think> <answer> [your answer] </answer> with no extra text. ' +
   'Strictly follow this format. Max response length: 50 words (tokens).\n';
+
+const messageOf =
+  ({ remember }: MemoryPlugin) =>
+  (turn: Pick<CurrentTurn, 'prompts' | 'history'>, first: number, protocol: TurnProtocol): string =>
+    userMessage(remember(memoryRequest(turn, first, 'own', protocol)), turn.prompts[turn.prompts.length - 1], protocol);
+const simpleMemory = messageOf(builtInMemories.simple);
+const alfWorldMemory = messageOf(builtInMemories.alfworld);
+
+it.each(Object.entries(builtInMemories))('%s passes the check of files', async (name, { remember, ...definition }) => {
+  const { kind, ...properties } = definition;
+  expect(definition).toEqual({ kind: 'memory', name, firstTurn: true });
+  const plugin = {
+    path: name,
+    description: { kind, name, functions: ['remember'], properties },
+    call: (_: string, request: unknown) => Promise.resolve(structuredClone(remember(request as MemoryRequest))),
+  };
+  for (const { run } of pluginTrials.memory) {
+    const messages = (await run(plugin)) as { message: string }[];
+    expect(messages).toHaveLength(4);
+    for (const { message } of messages) expect(message).toContain('The room is dark.');
+  }
+});
 
 describe('the simple memory', () => {
   const prompts = [asked(1), asked(2), asked(3)];
