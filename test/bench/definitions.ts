@@ -3,6 +3,8 @@
 // work (necessary-operations.ts).
 import type { Provider } from '../../extension/engine/session/devices';
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
+import { picturedDefinitions } from './pictured-definitions';
+import type { EncodingSettings, FirstTokenSettings, PicturedIterationSettings } from './pictured-definitions';
 import { iterationOperations, productOperations, rolloutOperations, trainingOperations } from './necessary-operations';
 
 /** A Qwen2 decoder with random weights: tied head, biases on q, k and v. */
@@ -187,6 +189,9 @@ export interface SettingsOf {
   'live-edit': LiveEditSettings;
   'swap-memory': SwapSettings;
   gateway: GatewaySettings;
+  encoding: EncodingSettings;
+  'first-token': FirstTokenSettings;
+  'pictured-iteration': PicturedIterationSettings;
 }
 export type Kind = keyof SettingsOf;
 /** Kinds measured on our side only, as one number instead of a rate. */
@@ -408,6 +413,7 @@ export const definitions: readonly Definition[] = [
     quantised: true,
     peer: 'transformers',
   }),
+  ...picturedDefinitions,
   {
     name: 'share of a StarPO iteration outside onnxruntime, 0.5B truncated to 4 layers',
     kind: 'outside',

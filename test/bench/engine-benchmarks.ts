@@ -32,10 +32,10 @@ import type {
 import { cacheFolder, randomModel } from './random-model';
 import { reinterpret } from '../support/partial';
 
-const worker = join(dirname(dirname(fileURLToPath(import.meta.url))), 'dist', 'engine-worker.cjs');
+export const worker = join(dirname(dirname(fileURLToPath(import.meta.url))), 'dist', 'engine-worker.cjs');
 const maxPositions = 512;
-const budget: PassBudget = { maxTokens: 2048, maxRows: Infinity };
-const loss: PolicyLossOptions = {
+export const budget: PassBudget = { maxTokens: 2048, maxRows: Infinity };
+export const loss: PolicyLossOptions = {
   clip_ratio_low: 0.2,
   clip_ratio_high: 0.28,
   clip_ratio_c: 3,
@@ -46,9 +46,15 @@ const loss: PolicyLossOptions = {
   loss_agg_mode: 'token-mean',
   temperature: 1,
 };
-const optimizer: OptimizerOptions = { lr: 1e-6, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 };
+export const optimizer: OptimizerOptions = {
+  lr: 1e-6,
+  betas: [0.9, 0.999],
+  eps: 1e-8,
+  weight_decay: 0.01,
+  grad_clip: 1,
+};
 /** Ids below `stopIds` end a row. */
-const sampling = (tokens: number, stopIds = 0): SamplingOptions => ({
+export const sampling = (tokens: number, stopIds = 0): SamplingOptions => ({
   temperature: 1,
   top_p: 1,
   top_k: -1,
@@ -279,7 +285,10 @@ async function rollOut(engine: Engine, s: IterationSettings, stream: RandomStrea
 }
 
 /** Random rewards, centred and normalized by their group's mean and standard deviation. */
-function groupAdvantages({ groups, group_size }: IterationSettings, stream: RandomStream): number[] {
+export function groupAdvantages(
+  { groups, group_size }: Pick<IterationSettings, 'groups' | 'group_size'>,
+  stream: RandomStream,
+): number[] {
   return Array.from({ length: groups }, () => {
     const rewards = Array.from({ length: group_size }, () => stream.uniform());
     const mean = rewards.reduce((a, b) => a + b) / group_size;

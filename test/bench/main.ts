@@ -154,13 +154,27 @@ function report(results: readonly Measurement[], { ours, peer, load, rounds, jso
     );
 }
 
-const heading = ['benchmark', 'unit', 'ours', 'peer', 'ours/peer', 'target', "of the machine's limit: ours, peer"];
+const heading = [
+  'benchmark',
+  'unit',
+  'ours',
+  'peer',
+  'ours/peer',
+  'by processor time',
+  'difference',
+  'target',
+  "of the machine's limit: ours, peer",
+];
 
 /**
- * A table row: medians with the range of the runs, the ratio of the medians, and each side's operations per second as a
+ * A table row: medians with the range of the runs, the ratio of the medians by wall and processor time, the difference of
+ * the results, and each side's operations per second as a
  * share of the faster of the two matrix products.
  */
-function line({ definition, ours, peer, ratio, reached }: Measurement, top: Measurement): string[] {
+function line(
+  { definition, ours, peer, ratio, processorRatio, difference, reached }: Measurement,
+  top: Measurement,
+): string[] {
   const { name, unit, better, target, operations } = definition;
   const side = (runs: Measurement['peer']): string =>
     runs ? `${shown(runs.median)} (${shown(Math.min(...runs.runs))}–${shown(Math.max(...runs.runs))})` : '–';
@@ -173,6 +187,8 @@ function line({ definition, ours, peer, ratio, reached }: Measurement, top: Meas
     side(ours),
     side(peer),
     ratio?.toFixed(2) ?? '–',
+    processorRatio?.toFixed(2) ?? '–',
+    difference?.toExponential(0) ?? '–',
     target === null
       ? '–'
       : `${better === 'higher' ? '≥' : '≤'} ${target}${reached ? '' : reached === null ? '' : ', missed'}`,

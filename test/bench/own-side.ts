@@ -3,8 +3,10 @@
 import { performance } from 'node:perf_hooks';
 import { measurePeak } from './process-memory';
 import type { Reading, Side, Workload } from './benchmark';
+import { isAlone } from './definitions';
 import type { Alone, Definition, Kind, SettingsOf } from './definitions';
 import { crossScoring } from './cross-scoring-benchmark';
+import { encoding, firstToken, picturedIteration } from './pictured-benchmarks';
 import { iteration, memory, outside, product, rollout, training } from './engine-benchmarks';
 import { frozenLake, sokoban } from './environment-benchmarks';
 import { gatewayCalls } from './gateway-benchmark';
@@ -21,6 +23,9 @@ const implementations: Implementations = {
   product,
   'frozen-lake': frozenLake,
   sokoban,
+  encoding,
+  'first-token': firstToken,
+  'pictured-iteration': picturedIteration,
 };
 
 /** Opens the workload of a benchmark. */
@@ -45,9 +50,17 @@ export function ownSide(threads: number, program: string): Side {
       if (definition.kind === 'gateway') return gatewayCalls(definition.settings);
       const workload = opened.get(name) ?? (await open(definition, threads));
       opened.set(name, workload);
-      const start = performance.now();
+      const [start, before] = [performance.now(), process.cpuUsage()];
       const units = await workload.run();
-      return { value: (1000 * units) / (performance.now() - start) };
+      const seconds = (performance.now() - start) / 1000;
+      const { user, system } = process.cpuUsage(before);
+      return { value: units / seconds, ofProcessor: (1e6 * units) / (user + system) };
+    },
+    evidence: async definition => {
+      if (definition.kind === 'memory' || isAlone(definition)) return null;
+      const workload = opened.get(definition.name) ?? (await open(definition, threads));
+      opened.set(definition.name, workload);
+      return (await workload.evidence?.()) ?? null;
     },
     release: async ({ name }) => {
       await opened.get(name)?.release();

@@ -7,7 +7,12 @@ import type { Side } from './benchmark';
 import { measurePeak } from './process-memory';
 
 type Answer =
-  { about: string } | { rate: number; how: string } | { missing: string } | { error: string } | { forgotten: true };
+  | { about: string }
+  | { rate: number; of_processor: number; how: string }
+  | { evidence: number[] | null }
+  | { missing: string }
+  | { error: string }
+  | { forgotten: true };
 
 /**
  * Behaviour of the peer's idle threads: sleep at once, or spin for a few milliseconds first, which is faster on an
@@ -61,7 +66,12 @@ export async function startPythonPeer(options: PeerOptions): Promise<Side> {
         return measurePeak(python, [...args, '--memory'], { input: JSON.stringify(question), env: bare });
       const answer = await ask(question);
       if ('missing' in answer) notice(`${name}: no peer, because ${answer.missing}`);
-      return 'rate' in answer ? { value: answer.rate, how: answer.how } : null;
+      return 'rate' in answer ? { value: answer.rate, ofProcessor: answer.of_processor, how: answer.how } : null;
+    },
+    evidence: async ({ name, kind, settings }) => {
+      if (kind === 'memory') return null;
+      const answer = await ask({ evidence: true, name, kind, settings, threads, tune });
+      return 'evidence' in answer ? answer.evidence : null;
     },
     release: async ({ name }) => void (await ask({ forget: name })),
     stop: async () => void child.kill(),

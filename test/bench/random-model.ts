@@ -12,7 +12,7 @@ import type { StreamedTensor } from '../../extension/models/weights/safetensors-
 import type { ModelSettings } from './definitions';
 
 const block = 2 ** 20;
-const maxFileBytes = 5e9;
+export const maxFileBytes = 5e9;
 
 /** Folder of the models and of files derived from them. */
 export const cacheFolder = join(tmpdir(), 'ragen-bench');
@@ -42,27 +42,28 @@ export async function randomModel(s: ModelSettings): Promise<string> {
   try {
     await mkdir(unfinished, { recursive: true });
     await writeFile(join(unfinished, 'config.json'), `${JSON.stringify(config, null, 2)}\n`);
-    const stream = new RandomStream(1);
-    const normal = Float32Array.from({ length: block }, () => 0.02 * stream.normal());
-    const ones = new Float32Array(block).fill(1);
-    const tensors = parameterSpecs(parseDecoderConfig(config, folder)).map(({ name, dims }): StreamedTensor => {
-      const source = name.includes('norm') ? ones : normal;
-      return {
-        name,
-        shape: dims,
-        blocks: () =>
-          pieces(
-            source,
-            dims.reduce((product, size) => product * size, 1),
-          ),
-      };
-    });
+    const tensors = parameterSpecs(parseDecoderConfig(config, folder)).map(({ name, dims }): StreamedTensor => ({
+      name,
+      shape: dims,
+      blocks: randomBlocks(dims, name.includes('norm')),
+    }));
     await streamModel(unfinished, tensors, s.base_dtype === 'float32' ? 'F32' : 'BF16', maxFileBytes);
     await rename(unfinished, folder);
   } finally {
     await rm(unfinished, { recursive: true, force: true });
   }
   return folder;
+}
+
+let normal: Float32Array | undefined;
+
+/** Returns the values of a tensor: ones, or normal values with standard deviation 0.02. */
+export function randomBlocks(dims: readonly number[], isOnes: boolean): StreamedTensor['blocks'] {
+  const count = dims.reduce((product, size) => product * size, 1);
+  if (isOnes) return () => pieces(new Float32Array(count).fill(1), count);
+  const stream = new RandomStream(1);
+  const source = (normal ??= Float32Array.from({ length: block }, () => 0.02 * stream.normal()));
+  return () => pieces(source, count);
 }
 
 async function* pieces(source: Float32Array, count: number): AsyncGenerator<Float32Array> {

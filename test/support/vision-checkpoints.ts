@@ -18,7 +18,7 @@ const read = (file: string): Json => JSON.parse(readFileSync(file, 'utf8')) as J
 const qwenTemplate =
   "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' }}{% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% elif part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}{% endif %}{{ '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 /** The template of SmolVLM, which knows only lists of texts and pictures. */
-const smolTemplate =
+export const smolTemplate =
   "<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}{% if message['content'][0]['type'] == 'image' %}{{':'}}{% else %}{{': '}}{% endif %}{% for line in message['content'] %}{% if line['type'] == 'text' %}{{line['text']}}{% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}<end_of_utterance>\n{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
 
 /** Tokens, template and image processor of Idefics3 and SmolVLM. */
@@ -56,6 +56,18 @@ const families = {
   smolvlm: tiled('SmolVLMImageProcessor', 26),
 } as const;
 
+/** Id of the first token that is added to ragen-tiny's. */
+export const firstId = 800;
+
+/** Returns ragen-tiny's tokenizer.json with further special tokens. */
+export function tokenizerWith(tokens: readonly string[]): Json {
+  const tokenizer = read(join(tiny, 'tokenizer.json')) as Json & { added_tokens: Json[] };
+  tokens.forEach((content, i) =>
+    tokenizer.added_tokens.push({ ...tokenizer.added_tokens[0], content, id: firstId + i, special: true }),
+  );
+  return tokenizer;
+}
+
 export type TinyVision = keyof typeof families;
 
 /** Id of `</think>` in ragen-tiny's tokenizer, and what its logit exceeds others by, in units of the first hidden value. */
@@ -75,13 +87,8 @@ export async function makeVisionModel(
   const folder = join(parent, name);
   mkdirSync(folder, { recursive: true });
   const { tokens, template, processor } = families[family];
-  const tokenizer = read(join(tiny, 'tokenizer.json')) as Json & { added_tokens: Json[] };
-  const first = 800;
-  tokens.forEach((content, i) =>
-    tokenizer.added_tokens.push({ ...tokenizer.added_tokens[0], content, id: first + i, special: true }),
-  );
-  const image = first + tokens.length - 1;
-  const eos = family === 'idefics3' || family === 'smolvlm' ? first + 2 : 795;
+  const image = firstId + tokens.length - 1;
+  const eos = family === 'idefics3' || family === 'smolvlm' ? firstId + 2 : 795;
   const json = read(join('test/golden/vision', family, 'config.json')) as Json & { text_config: Json };
   const config = {
     ...json,
@@ -95,7 +102,7 @@ export async function makeVisionModel(
   const write = (name: string, content: unknown): void =>
     writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
   write('config.json', config);
-  write('tokenizer.json', tokenizer);
+  write('tokenizer.json', tokenizerWith(tokens));
   write('tokenizer_config.json', read(join(tiny, 'tokenizer_config.json')));
   write('generation_config.json', { eos_token_id: [eos, 793], pad_token_id: 793 });
   write('chat_template.jinja', template);

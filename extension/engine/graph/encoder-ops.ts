@@ -1,5 +1,6 @@
 // Operations of vision encoders with their pullbacks: LayerNorm, both forms of GELU, and splits into columns. Results
 // match PyTorch's modules; gradients are tested against finite differences. LayerNorm computes in float32.
+import { contrib } from './graph';
 import type { Graph, Value } from './graph';
 import { binary, converted, reduced, sumTo, unary } from './ops';
 import { expectDims, expectFloat, showDims } from './shapes';
@@ -46,18 +47,25 @@ export function gelu(g: Graph, x: Value): Value {
   return y;
 }
 
-/** The approximation ½ · x · (1 + tanh(√(2/π) · (x + 0.044715 · x³))) of `gelu`. */
+/**
+ * The approximation ½ · x · (1 + tanh(√(2/π) · (x + 0.044715 · x³))) of `gelu`. Fused kernels compute it in one operation,
+ * and its intermediate values again in the backward pass.
+ */
 export function geluTanh(g: Graph, x: Value): Value {
   const constant = scalarsLike(g, x);
   const times = (v: Value, c: number): Value => binary(g, 'Mul', v, constant(c));
   const [root, cubic] = [Math.sqrt(2 / Math.PI), 0.044715];
-  const square = binary(g, 'Mul', x, x);
-  const inner = times(binary(g, 'Mul', x, binary(g, 'Add', times(square, cubic), constant(1))), root);
-  const tanh = unary(g, 'Tanh', inner);
-  const phi = times(binary(g, 'Add', tanh, constant(1)), 0.5);
-  const y = binary(g, 'Mul', x, phi);
+  const parts = (): { square: Value; tanh: Value; phi: Value } => {
+    const square = binary(g, 'Mul', x, x);
+    const inner = times(binary(g, 'Mul', x, binary(g, 'Add', times(square, cubic), constant(1))), root);
+    const tanh = unary(g, 'Tanh', inner);
+    return { square, tanh, phi: times(binary(g, 'Add', tanh, constant(1)), 0.5) };
+  };
+  const kept = g.hasFusedKernels ? undefined : parts();
+  const y = kept ? binary(g, 'Mul', x, kept.phi) : g.emit('FastGelu', [x], x.type, x.dims, {}, contrib);
   g.record([x], [y], ([dy]) => {
     if (!dy) return [null];
+    const { square, tanh, phi } = kept ?? parts();
     const rise = times(binary(g, 'Add', times(square, 3 * cubic), constant(1)), root / 2);
     const slope = binary(g, 'Mul', rise, binary(g, 'Sub', constant(1), binary(g, 'Mul', tanh, tanh)));
     return [binary(g, 'Mul', dy, binary(g, 'Add', phi, binary(g, 'Mul', x, slope)))];

@@ -18,6 +18,7 @@ WAYS = {
         dict(sampler=dict(packed=True, compiled=True), step=dict(micro=8, compiled=True)),
     ],
     "memory": [dict(micro=8, checkpointing=True)],
+    "pictured-iteration": [dict(features="once", micro=8), dict(features="every pass", micro=8)],
 }
 GENERATE = [dict(cache="dynamic"), dict(cache="static")]
 OWN = {

@@ -43,6 +43,12 @@ def implementation(kind, settings):
         from product import product as work
     elif kind == "frozen-lake":
         from environments import frozen_lake as work
+    elif kind == "encoding":
+        from pictured import encoding as work
+    elif kind == "first-token":
+        from pictured import first_token as work
+    elif kind == "pictured-iteration":
+        from pictured import pictured_iteration as work
     elif kind == "sokoban":
         from environments import sokoban as work
     else:
@@ -50,12 +56,13 @@ def implementation(kind, settings):
     return work
 
 
-def rate(run):
-    start = time.perf_counter()
+def rates(run):
+    """Units per second, and per second of processor time of all threads."""
+    start, before = time.perf_counter(), time.process_time()
     units = run()
     if "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized():
         sys.modules["torch"].cuda.synchronize()
-    return units / (time.perf_counter() - start)
+    return units / (time.perf_counter() - start), units / max(time.process_time() - before, 1e-9)
 
 
 def place(settings):
@@ -81,7 +88,7 @@ def ready(question):
         try:
             run = work(question["settings"], how)
             run()
-            reached = max(rate(run) for _ in range(2))
+            reached = max(rates(run)[0] for _ in range(2))
         except Exception as error:  # this version of PyTorch does not support the candidate
             print(f"peer: {question['name']} {how}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
             continue
@@ -118,7 +125,10 @@ def answer(question, opened):
     except ImportError as error:
         return dict(missing=str(error))
     run, how = opened[name]
-    return dict(rate=rate(run), how=", ".join(f"{key} {value}" for key, value in how.items()))
+    if question.get("evidence"):
+        return dict(evidence=run.evidence() if hasattr(run, "evidence") else None)
+    rate, of_processor = rates(run)
+    return dict(rate=rate, of_processor=of_processor, how=", ".join(f"{key} {value}" for key, value in how.items()))
 
 
 def serve():
