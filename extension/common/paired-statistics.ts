@@ -5,7 +5,7 @@
 import { maximum } from './lists';
 import { estimate, intervalSeeds } from './mean-estimate';
 import { quantile } from './quantile';
-import { rankCorrelation } from './rank-correlation';
+import { resampledCorrelation } from './rank-correlation';
 import { seededRandom } from './seeded-random';
 
 /** Ends of a confidence interval. */
@@ -114,14 +114,11 @@ export function meanOf(values: readonly number[]): number {
  */
 export function clusteredCorrelation(clusters: readonly Cluster[], resampling: Resampling): ClusteredCorrelation {
   for (const { x, y } of clusters) requirePairs(x, y);
-  const correlation = (sample: readonly Cluster[]): number =>
-    rankCorrelation(
-      sample.flatMap(({ x }) => x),
-      sample.flatMap(({ y }) => y),
-    );
+  const correlation = resampledCorrelation(clusters);
+  const all = [...clusters.keys()];
   return {
-    rho: correlation(clusters),
-    interval: bootstrapInterval(clusters, correlation, resampling),
+    rho: correlation(all),
+    interval: bootstrapInterval(all, correlation, resampling),
     n: clusters.reduce((sum, { x }) => sum + x.length, 0),
   };
 }

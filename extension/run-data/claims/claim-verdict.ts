@@ -4,7 +4,7 @@
 import { bootstrapInterval, clusteredCorrelation, pairedDifference } from '../../common/paired-statistics';
 import type { Cluster, Interval } from '../../common/paired-statistics';
 import { intervalSeeds } from '../../common/mean-estimate';
-import { rankCorrelation } from '../../common/rank-correlation';
+import { rankCorrelation, resampledCorrelation } from '../../common/rank-correlation';
 import { alarmRules } from '../alarm-rules';
 import { alarmFigures, byArms, byOutcome, calibratePromptDependence } from './alarm-lead';
 import type { AlarmFigures, Calibration } from './alarm-lead';
@@ -163,17 +163,15 @@ function advantageOf(
   );
   const used = rows.filter(steps => steps.length > 1);
   if (used.length === 0) return null;
-  const difference = (sample: readonly (typeof used)[number][]): number => {
-    const all = sample.flat();
-    const rho = (key: string): number =>
-      rankCorrelation(
-        all.map(metrics => metrics[key]),
-        all.map(metrics => metrics[y]),
-      );
-    return sign * rho(x) - Math.abs(rho(against));
-  };
-  const bootstrap = bootstrapInterval(used, difference, { ...resampling, resamples: 2000 });
-  return { n: used.flat().length, value: difference(used), bootstrap, student: null, effectSize: null };
+  const [own, other] = [x, against].map(key =>
+    resampledCorrelation(
+      used.map(steps => ({ x: steps.map(metrics => metrics[key]), y: steps.map(metrics => metrics[y]) })),
+    ),
+  );
+  const difference = (drawn: readonly number[]): number => sign * own(drawn) - Math.abs(other(drawn));
+  const all = [...used.keys()];
+  const bootstrap = bootstrapInterval(all, difference, { ...resampling, resamples: 2000 });
+  return { n: used.flat().length, value: difference(all), bootstrap, student: null, effectSize: null };
 }
 
 /** Spearman's correlation of a measure with its position, for each run or seed with a value at every position. */

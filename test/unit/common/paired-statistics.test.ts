@@ -10,6 +10,7 @@ import {
   type Cluster,
   type Interval,
 } from '../../../extension/common/paired-statistics';
+import { rankCorrelation, resampledCorrelation } from '../../../extension/common/rank-correlation';
 
 interface GoldenPair {
   a: number[];
@@ -53,6 +54,23 @@ test('a correlation of clustered observations has SciPy’s value, and an interv
   expect(found.n).toBe(96);
   expect(found.rho).toBeCloseTo(rho, 12);
   expectInterval(found.interval, interval, 0.05);
+});
+
+test('a correlation over drawn clusters is that of all their observations', () => {
+  const rounded = fc.array(fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 })), { maxLength: 8 });
+  fc.assert(
+    fc.property(
+      fc.array(rounded, { minLength: 1, maxLength: 6 }),
+      fc.array(fc.nat(), { maxLength: 12 }),
+      (pairs, picks) => {
+        const clusters = pairs.map(list => ({ x: list.map(([x]) => x), y: list.map(([, y]) => y) }));
+        const drawn = picks.map(pick => pick % clusters.length);
+        const all = drawn.map(cluster => clusters[cluster]);
+        const [x, y] = [all.flatMap(each => each.x), all.flatMap(each => each.y)];
+        expect(resampledCorrelation(clusters)(drawn)).toBe(rankCorrelation(x, y));
+      },
+    ),
+  );
 });
 
 test('there is no interval below three pairs, and no effect size without spread', () => {
