@@ -2,7 +2,7 @@
 // them, in the interface that plug-ins implement (envs/api/plugins/mask.ts). Advantages are multiplied by the weights, so a
 // token with weight 0 is not trained. RAGEN has no such masks; they try two ideas for which no paper gives a number: ignore
 // what an action does not need, and weigh turns by confidence.
-import type { WeighedTurn } from '../../envs/api/plugins/mask';
+import type { Mask, WeighedTurn } from '../../envs/api/plugins/mask';
 
 /** The sampled tokens of one sample. */
 export interface CreditSample {
@@ -13,8 +13,7 @@ export interface CreditSample {
 }
 
 /** A mask that needs only log-probs. */
-interface BuiltInMask {
-  /** Returns for each sample, for each of its turns, one weight per token; not normalised. */
+interface BuiltInMask extends Mask {
   weigh(samples: readonly { turns: readonly Pick<WeighedTurn, 'logprobs'>[] }[]): Float32Array[][];
 }
 
@@ -43,8 +42,8 @@ export const builtInMasks = {
   deciding_tokens: turnwise(logprobs => logprobs.map(x => Number(Math.exp(x) < certain))),
 } satisfies Record<string, BuiltInMask>;
 
-/** Built-in values of `workbench.credit_mask`. */
-export const creditMasks = ['none', 'confident_turns', 'unsure_turns', 'deciding_tokens'] as const;
+/** Names of the built-in masks; `none` is no mask. */
+export const creditMasks = ['none', ...(Object.keys(builtInMasks) as (keyof typeof builtInMasks)[])] as const;
 
 /** Returns the log-probs of the sampled tokens of each turn of a sample. */
 export const turnLogprobs = ({ logprobs, spans }: CreditSample): Float32Array[] =>

@@ -55,6 +55,7 @@ export function filterRollouts(
   const selected = new Uint8Array(groups.length);
   for (const index of indices) selected[index] = 1;
   const rewards = groups.map(rewardsOf);
+  const sizes = groups.map(({ episodes }) => episodes.length);
   const values = measured && groups.map(({ episodes }) => [episodes.map(measured.of)]);
   return {
     groups: groups.map(({ group }) => group),
@@ -62,9 +63,9 @@ export function filterRollouts(
     groupStds: Float32Array.from(rewards, deviation),
     selected,
     metrics: {
-      ...spreadMetrics(rewards, selected, ''),
-      ...spreadMetrics(rewards, selected, 'reward_'),
-      ...(values && spreadMetrics(values, selected, `${measured.name}_`)),
+      ...spreadMetrics(rewards, sizes, selected, ''),
+      ...spreadMetrics(rewards, sizes, selected, 'reward_'),
+      ...(values && spreadMetrics(values, sizes, selected, `${measured.name}_`)),
       ...zeroVariance(rewards),
       'rollout/filter_kept_count': indices.length,
       'rollout/filter_kept_ratio': groups.length > 0 ? indices.length / groups.length : 0,
@@ -95,10 +96,10 @@ export function groupRewardMetrics({
   scores: ArrayLike<number>;
   groups: ArrayLike<number>;
 }): Record<string, number> {
-  const rewards = [...membersByGroup(groups).values()]
-    .filter(({ length }) => length > 1)
-    .map(members => [members.map(index => scores[index])]);
-  return { ...spreadMetrics(rewards, new Uint8Array(rewards.length), 'reward_'), ...zeroVariance(rewards) };
+  const members = [...membersByGroup(groups).values()].filter(({ length }) => length > 1);
+  const rewards = members.map(indices => [indices.map(index => scores[index])]);
+  const sizes = members.map(({ length }) => length);
+  return { ...spreadMetrics(rewards, sizes, new Uint8Array(sizes.length), 'reward_'), ...zeroVariance(rewards) };
 }
 
 /** Returns the share of the groups whose scores are all equal; no metric if there are no groups. */
@@ -111,10 +112,16 @@ function zeroVariance(rewards: readonly ValueLists[]): Record<string, number> {
 /**
  * Returns statistics of the values in a group, averaged once over all groups and once over the kept groups. The
  * statistics are standard deviation, maximum and mean; for rewards, the sum too.
+ * @param sizes number of episodes of each group
  */
-function spreadMetrics(groups: readonly ValueLists[], selected: Uint8Array, name: string): Record<string, number> {
-  const spreads = groups.map(lists => ({
-    count: lists.reduce((most, values) => Math.max(most, values.length), 0),
+function spreadMetrics(
+  groups: readonly ValueLists[],
+  sizes: readonly number[],
+  selected: Uint8Array,
+  name: string,
+): Record<string, number> {
+  const spreads = groups.map((lists, group) => ({
+    count: sizes[group],
     mean: meanOverLists(lists, values => momentsOf(values).mean),
     std: deviation(lists),
     max: meanOverLists(lists, maximum),

@@ -33,7 +33,7 @@ export function resampledCorrelation(
     for (const { values, order, ranks } of ranked) {
       let before = 0;
       for (let from = 0, to = 0; from < order.length; from = to) {
-        let own = 0;
+        let own = times[clusterOf[order[to++]]];
         for (; to < order.length && values[order[to]] === values[order[from]]; to++) own += times[clusterOf[order[to]]];
         for (let i = from; i < to; i++) ranks[order[i]] = before + (own + 1) / 2;
         before += own;
@@ -60,7 +60,7 @@ export function ranksOf(values: readonly number[]): number[] {
   const ranks = new Array<number>(values.length);
   let from = 0;
   while (from < order.length) {
-    let to = from;
+    let to = from + 1; // a value that is no number equals nothing, not even itself
     while (to < order.length && values[order[to]] === values[order[from]]) to++;
     for (let i = from; i < to; i++) ranks[order[i]] = (from + to + 1) / 2;
     from = to;

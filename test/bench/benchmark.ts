@@ -11,8 +11,8 @@ export interface Workload {
    * which the rate is computed.
    */
   run(): Promise<number>;
-  /** Returns results that must equal the peer's: features, log-probs, the norm of a gradient. */
-  evidence?(): Promise<number[]>;
+  /** Returns results that must equal the peer's: features, log-probs, the norm of a gradient. Each list is compared alone. */
+  evidence?(): Promise<number[][]>;
   /** Frees memory and sessions. */
   release(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export interface Side {
   /** Measures once; null if a requirement of the benchmark is missing on this side. */
   measure(definition: Definition): Promise<Reading | null>;
   /** Returns results that must be equal on both sides; null if the benchmark has none. */
-  evidence(definition: Definition): Promise<number[] | null>;
+  evidence(definition: Definition): Promise<number[][] | null>;
   /** Frees the resources of the benchmark. */
   release(definition: Definition): Promise<void>;
   stop(): Promise<void>;
@@ -117,17 +117,21 @@ export async function measure(
 /** Largest relative difference of results that must be equal. */
 const mostDifference = 1e-3;
 
-/** Returns the relative difference of the sides' results. @throws if they are not equal */
+/** Returns the largest relative difference of the sides' lists of results. @throws if they are not equal */
 async function compared(definition: Definition, ours: Side, peer: Side): Promise<number | null> {
   const [own, other] = [await ours.evidence(definition), await peer.evidence(definition)];
   if (!own || !other) return null;
   const norm = (values: readonly number[]): number => Math.sqrt(values.reduce((sum, x) => sum + x * x, 0));
-  const difference = norm(own.map((x, i) => x - other[i])) / norm(other);
-  if (own.length !== other.length || !(difference <= mostDifference))
-    throw new Error(
-      `bench: ${definition.name}: the sides differ by ${difference} (${own.length} and ${other.length} values), and at most ${mostDifference} is accepted: compare the peer's work with ours`,
-    );
-  return difference;
+  const differences = own.map((list, part) => {
+    const expected = other.at(part) ?? [];
+    const difference = norm(list.map((x, i) => x - expected[i])) / norm(expected);
+    if (list.length !== expected.length || !(difference <= mostDifference))
+      throw new Error(
+        `bench: ${definition.name}: the sides differ by ${difference} in result ${part} (${list.length} and ${expected.length} values), and at most ${mostDifference} is accepted: compare the peer's work with ours`,
+      );
+    return difference;
+  });
+  return Math.max(...differences);
 }
 
 /** Whether the ratio of our value to the peer's reaches the target. */

@@ -83,7 +83,7 @@ export async function encoding(s: EncodingSettings, threads: number): Promise<Wo
       for (let i = 0; i < s.repeats; i++) await encode();
       return s.repeats * pictures.length;
     },
-    evidence: async () => thinned(await encode()),
+    evidence: async () => [thinned(await encode())],
     release: async () => {
       await encoder.release();
       fresh.remove();
@@ -138,7 +138,7 @@ export async function firstToken(s: FirstTokenSettings, threads: number): Promis
     },
     evidence: async () => {
       const { append, logprobs } = await first();
-      return [...append, ...logprobs];
+      return [[...append], [...logprobs]];
     },
     release: async () => {
       await engine.stop();
@@ -193,7 +193,7 @@ export async function picturedIteration(s: PicturedIterationSettings, threads: n
         scored.map((_, row) => (row % 3) - 1),
         0,
       );
-      return [...scored.flatMap(({ mask, old_logprobs }) => [...old_logprobs].filter((_, t) => mask[t])), grad_norm];
+      return [scored.flatMap(({ mask, old_logprobs }) => [...old_logprobs].filter((_, t) => mask[t])), [grad_norm]];
     },
     release: async () => {
       await engine.stop();

@@ -9,7 +9,7 @@ import { measurePeak } from './process-memory';
 type Answer =
   | { about: string }
   | { rate: number; of_processor: number; how: string }
-  | { evidence: number[] | null }
+  | { evidence: number[][] | null }
   | { missing: string }
   | { error: string }
   | { forgotten: true };

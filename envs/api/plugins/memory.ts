@@ -17,7 +17,7 @@ export interface MemoryRequest {
   state: string;
   /**
    * The text of the current turn in prompts without a memory: its state, a warning if the previous answer had no valid
-   * action, and the instructions.
+   * action, and the instructions, without the heading `Turn N:`.
    */
   current: string;
   /** The format instructions: remaining actions, format and maximum length of the answer. */

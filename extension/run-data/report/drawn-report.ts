@@ -23,16 +23,16 @@ export function drawnReport(
       return { ...group, colour: colourOfRun({ id: manifest.id, colour }), dash: 0 };
     }),
   );
-  let count = 0;
+  let [charts, episodes] = [0, 0];
   const draw = (block: ReportBlock): DrawnBlock[] => {
     if (block.kind === 'episode') {
       const { run, episode } = block;
-      return [reportEpisode(reported[run].episodes[episode], `episode-${run + 1}-${episode + 1}`)];
+      return [reportEpisode(reported[run].episodes[episode], `episode-${++episodes}`)];
     }
     if (block.kind !== 'charts') return [block];
     const named = chartsNamed(block.charts, runs, groups, theme);
-    const charts = named.map((chart): ReportChart => ({ id: `chart-${++count}`, ...chart }));
-    return charts.length > 0 ? [{ kind: 'charts', charts }] : [];
+    const drawn = named.map((chart): ReportChart => ({ id: `chart-${++charts}`, ...chart }));
+    return drawn.length > 0 ? [{ kind: 'charts', charts: drawn }] : [];
   };
   return { title, blocks: blocks.flatMap(draw) };
 }

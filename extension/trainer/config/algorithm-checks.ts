@@ -14,8 +14,8 @@ export function batchRules(config: RunConfig): BrokenRule[] {
   const selections = config.workbench.filter_by_tag ? config.es_manager.train.env_configs.tags.length : 1;
   const share = {
     top_p: Math.min(value, 1),
-    top_k: Math.min(value, 1),
-    top_k_abs: Math.min((value * selections) / env_groups, 1),
+    top_k: Math.min(Math.max(value, selections / env_groups), 1), // at least one group of each selection
+    top_k_abs: Math.min((Math.max(value, 1) * selections) / env_groups, 1),
     min_p: 1,
   };
   const { context_window_mode, max_turn } = config.agent_proxy;

@@ -358,7 +358,7 @@ const workbench = z
     ),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     filter_by_tag: flag(
-      'Let the rollout filter select among the groups of each environment (tag) separately, so that environments with large rewards do not displace others. rollout_filter_value then applies to each environment.',
+      'Let the rollout filter select among the groups of each environment (tag) separately, so that environments with large rewards do not displace others. rollout_filter_value and rollout_filter_selection_eps then apply to each environment. A filter of the workspace that selects groups itself is not affected.',
     ).default(false),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     credit_mask: z

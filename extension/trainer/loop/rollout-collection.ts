@@ -9,6 +9,7 @@ import { normalizeRewards } from '../../algorithms/reward-normalization';
 import { filterRollouts } from '../../algorithms/rollout-filter';
 import type { FilteredRollout } from '../../algorithms/rollout-filter';
 import { filterTrajectories } from '../../algorithms/trajectory-filter';
+import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
 import type { PluginSet } from '../plugins/plugin-set';
 import type { Engine } from '../../engine/engine';
@@ -272,7 +273,10 @@ async function scoreSamples(
   run.follow('entropies for the filter');
   const bare = samples.map(({ ids, mask, shows }) => ({ ids, mask, shows }));
   const { logprobs, entropies } = await run.engine.score('actor', bare, budget, rollout.temperature);
-  if (!entropies) throw new Error('engine: score returned no entropies, which the rollout filter needs');
+  if (!entropies)
+    throw new UserError(
+      `config: actor_rollout_ref.rollout.rollout_filter_metric is ${rollout.rollout_filter_metric}, which needs entropies, but a server of the Tinker API returns none: choose a filter without needs: 'entropy'`,
+    );
   return new Map(samples.map((sample, i) => [sample, { logprobs: logprobs[i], entropies: entropies[i] }]));
 }
 

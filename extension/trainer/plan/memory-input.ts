@@ -1,9 +1,9 @@
 // Converts a configuration and a model's config.json into the input of the memory plan (models/memory/memory-plan.ts).
 // This input contains the networks that a run loads, the size of the run's passes, and the number of concurrent
 // rollouts. The weights are not needed, so a run can be planned before its model is downloaded.
-import { builtInFilters } from '../../algorithms/built-in-filters';
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { builtInFilters } from '../../algorithms/built-in-filters';
 import { selectsTokens, type LossMode } from '../../algorithms/policy-loss-options';
 import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
@@ -76,19 +76,19 @@ export const usesTeacher = ({ trainer, workbench }: RunConfig): boolean =>
 export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFolder'>, modelFolder: string): boolean =>
   loaded.modelFolder === modelFolder || usesReference(config) || readsEncoder(config);
 
-/** Whether the rollout filter ranks groups by entropy. */
-export const filtersByEntropy = ({
+/** Whether the rollout filter may need entropies; what a plug-in needs is known only once it is loaded. */
+const mayFilterByEntropy = ({
   rollout_filter_metric: metric,
 }: Pick<RunConfig['actor_rollout_ref']['rollout'], 'rollout_filter_metric'>): boolean =>
-  !isPluginPath(metric) && builtInFilters[metric].needs === 'entropy';
+  isPluginPath(metric) || builtInFilters[metric].needs === 'entropy';
 
 /**
  * Whether the policy computes the samples' log-probs or entropies before the update. The log-probs are the old
- * log-probs of the loss; the entropies are for a rollout filter by entropy.
+ * log-probs of the loss; the entropies are for a rollout filter that needs them.
  */
 const scoresBeforeUpdate = (config: RunConfig): boolean =>
   !config.algorithm.rollout_correction.bypass_mode ||
-  filtersByEntropy(config.actor_rollout_ref.rollout) ||
+  mayFilterByEntropy(config.actor_rollout_ref.rollout) ||
   usesSquares(config);
 
 /** Whether a plug-in computes the policy loss. */

@@ -23,6 +23,9 @@ const blockSchema = z.discriminatedUnion('kind', [
     })
     .refine(({ heads, rows }) => rows.every(({ length }) => length === heads.length), {
       error: 'a row has another number of cells than the head',
+    })
+    .refine(({ heads, numbers }) => numbers.every(column => column < heads.length), {
+      error: 'numbers names a column that the head does not have',
     }),
   z.object({ kind: z.literal('charts'), charts: z.array(z.string().max(200)).max(100) }),
   z.object({ kind: z.literal('episode'), run: index, episode: index }),

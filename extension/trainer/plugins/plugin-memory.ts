@@ -14,10 +14,15 @@ export function memoryOf(plugins: PluginSet): Remember | undefined {
   if (path === undefined) return undefined;
   return async request => {
     const plugin = plugins.plugin(path);
-    return request.past.length === 0 && plugin.description.properties.firstTurn !== true
-      ? ''
-      : rememberWith(plugin, request);
+    return request.past.length === 0 && !remembersFirstTurn(plugin) ? '' : rememberWith(plugin, request);
   };
+}
+
+/** Whether a memory is asked about the first turn too. @throws PluginError for a value of `firstTurn` that is no boolean */
+export function remembersFirstTurn({ path, description: { properties } }: CallablePlugin): boolean {
+  const { firstTurn = false } = properties;
+  if (typeof firstTurn === 'boolean') return firstTurn;
+  throw badValue({ path, function: 'defineMemory' }, `was given firstTurn ${shown(firstTurn)}`, 'use true or false');
 }
 
 /** Asks a memory about a turn. @throws PluginError if it fails or returns an invalid value */
@@ -26,7 +31,11 @@ export async function rememberWith(plugin: CallablePlugin, request: MemoryReques
   const value = await plugin.call('remember', request);
   const text = isRecord(value) ? value.message : value;
   if (typeof text !== 'string' || (text === '' && text !== value))
-    throw badValue(called, `returned ${shown(value)}`, 'return a text, or an empty one, or { message } with a text');
+    throw badValue(
+      called,
+      `returned ${shown(value)}`,
+      'return a text, which may be empty, or { message } with a text that is not empty',
+    );
   if (text.length > longestText)
     throw badValue(called, `returned ${text.length} characters`, `return at most ${longestText}`);
   return typeof value === 'string' ? text : { message: text };

@@ -15,7 +15,7 @@ import { boundWith, ruleOf } from './checked-alarm';
 import { filterWith, needsEntropy } from './plugin-filter';
 import { lossWith } from './plugin-loss';
 import { weighWith } from './plugin-mask';
-import { rememberWith } from './plugin-memory';
+import { rememberWith, remembersFirstTurn } from './plugin-memory';
 import { measureWith } from './plugin-metrics';
 import { reportWith } from './checked-report';
 
@@ -125,9 +125,10 @@ export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
         const current = `State:\n${state}\n${instructions}`;
         const now = { state, current, instructions, warn: false };
         const about = { environment: 'words', ...now, answer_tag: 'answer' } as const;
-        const { firstTurn } = plugin.description.properties;
         return [
-          ...(firstTurn === true ? [await rememberWith(plugin, { ...about, turn: 1, past: [], shown: 0 })] : []),
+          ...(remembersFirstTurn(plugin)
+            ? [await rememberWith(plugin, { ...about, turn: 1, past: [], shown: 0 })]
+            : []),
           await rememberWith(plugin, { ...about, turn: 2, past: [first], shown: 1 }),
           await rememberWith(plugin, { ...about, turn: 3, past: [first, second], shown: 2 }),
           await rememberWith(plugin, { ...about, turn: 3, past: [first, second], shown: 0 }),

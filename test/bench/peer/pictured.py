@@ -53,7 +53,7 @@ def encoding(s, how):
             encode()
         return s["repeats"] * len(names)
 
-    run.evidence = lambda: thinned(encode())
+    run.evidence = lambda: [thinned(encode())]
     return run
 
 
@@ -101,7 +101,7 @@ def first_token(s, how):
 
     def evidence():
         ids, logprob = first()
-        return [*ids.tolist(), logprob.item()]
+        return [ids.tolist(), [logprob.item()]]
 
     run.evidence = evidence
     return run
@@ -219,7 +219,7 @@ def pictured_iteration(s, how):
         rate, optimizer.param_groups[0]["lr"] = optimizer.param_groups[0]["lr"], 0.0
         norm = update(shown, ids, old, torch.arange(rows) % 3 - 1.0, torch.arange(rows))
         optimizer.param_groups[0]["lr"] = rate
-        return [*old.flatten().tolist(), norm.item()]
+        return [old.flatten().tolist(), [norm.item()]]
 
     run.evidence = evidence
     return run

@@ -243,8 +243,8 @@ describe('pictures of states', () => {
     const { text, pictures } = reportMarkdown(reportOf([seen], paperTheme), 'figures', '');
     const files = [...pictures].filter(([name]) => /\.(png|jpeg)$/.test(name));
     expect(files.map(([name]) => name)).toEqual([
-      'figures/episode-1-1-1-picture-1.png',
-      'figures/episode-1-1-end-picture-2.jpeg',
+      'figures/episode-1-1-picture-1.png',
+      'figures/episode-1-end-picture-2.jpeg',
     ]);
     for (const [name, content] of files) {
       expect(text).toContain(`](${name})`);

@@ -120,11 +120,11 @@ test.each([
   ["() => { throw new Error('no idea') }", /plugins\/own\.ts.*no idea/],
   [
     '() => JSON.parse("7") as string',
-    'plug-in plugins/own.ts returned 7 in remember(): return a text, or an empty one, or { message } with a text',
+    'plug-in plugins/own.ts returned 7 in remember(): return a text, which may be empty, or { message } with a text that is not empty',
   ],
   [
     "() => ({ message: '' })",
-    "plug-in plugins/own.ts returned { message: '' } in remember(): return a text, or an empty one, or { message } with a text",
+    "plug-in plugins/own.ts returned { message: '' } in remember(): return a text, which may be empty, or { message } with a text that is not empty",
   ],
   ["() => 'x'.repeat(2e6)", 'plug-in plugins/own.ts returned 2000000 characters in remember(): return at most 1000000'],
 ])(
