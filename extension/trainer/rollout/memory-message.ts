@@ -1,15 +1,18 @@
 // What a context memory receives for a turn, and the user message that follows from what it returns: the same for built-in
 // memories and plug-ins. Pure text functions.
 import type { Memory, MemoryRequest } from '../../../envs/api/plugins/memory';
-import type { CurrentTurn } from './context-window';
+import type { TurnHistory } from './environment-state-manager';
 import { demandText, stateText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
+
+/** The result of a previous turn. */
+type PastTurn = Pick<TurnHistory, 'state' | 'raw' | 'thought' | 'answer' | 'reward' | 'executed'>;
 
 /**
  * Returns the argument of a memory. Its texts have the marks of their pictures.
  * @param first index of the oldest turn that the summary should describe
  */
 export function memoryRequest(
-  { prompts, history }: Pick<CurrentTurn, 'prompts' | 'history'>,
+  { prompts, history }: { prompts: readonly TurnPrompt[]; history: readonly TurnHistory[] },
   first: number,
   environment: string,
   protocol: TurnProtocol,
