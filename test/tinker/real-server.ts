@@ -1,5 +1,5 @@
 // A real Tinker server for tests: SkyRL 0.3.0 with the JAX backend on this machine's CPU, and a small Qwen3 model that
-// this process writes, so that both the server and the local engine can load it.
+// this process writes, or one that is given, so that both the server and the local engine can load it.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -60,16 +60,21 @@ async function freePort(): Promise<number> {
 
 export class RealServer {
   readonly folder = mkdtempSync(join(tmpdir(), 'ragen-tinker-'));
-  readonly model = join(this.folder, 'model');
+  readonly model: string;
   url = '';
   private process: ChildProcess | undefined;
   private printed = '';
   private port = 0;
 
+  /** @param given folder of the server's base model; without it, a random model is written */
+  constructor(private readonly given?: string) {
+    this.model = given ?? join(this.folder, 'model');
+  }
+
   /** Starts the server, on the same port and with the same checkpoints after a `kill`; resolves when it answers. */
   async start(): Promise<void> {
     if (this.url === '') {
-      writeModel(this.model);
+      if (this.given === undefined) writeModel(this.model);
       mkdirSync(join(this.folder, 'checkpoints'));
       this.port = await freePort();
       this.url = `http://127.0.0.1:${this.port}`;

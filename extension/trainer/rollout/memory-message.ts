@@ -12,7 +12,7 @@ type PastTurn = Pick<TurnHistory, 'state' | 'raw' | 'thought' | 'answer' | 'rewa
  * @param first index of the oldest turn that the summary should describe
  */
 export function memoryRequest(
-  { prompts, history }: { prompts: readonly TurnPrompt[]; history: readonly TurnHistory[] },
+  { prompts, history }: { prompts: readonly TurnPrompt[]; history: readonly PastTurn[] },
   first: number,
   environment: string,
   protocol: TurnProtocol,

@@ -85,7 +85,7 @@ const variable = String.raw`^(?:[Bb]0[A-Za-z\d]{8}| ?\(\d, ?\d\)| ?\[[A-Z], [A-Z
 const shape: ModelShape = {
   architectures: ['Qwen3ForCausalLM'],
   model_type: 'qwen3',
-  torch_dtype: 'bfloat16',
+  torch_dtype: 'float32', // in which servers compute; the stored weights have 16 bits
   hidden_size: 96,
   intermediate_size: 256,
   num_hidden_layers: 3,
