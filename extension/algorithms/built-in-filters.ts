@@ -3,7 +3,7 @@
 // `reward_std` is an alias for it. In episodes with roles, rewards are compared within each role of a group.
 import type { Filter, FilterEpisode } from '../../envs/api/plugins/filter';
 import { momentsOf, type Moments } from './group-statistics';
-import { meanOverLists, rewardsOf } from './rollout-filter';
+import { meanOverLists, rewardsOf, type MeasuredValues } from './rollout-filter';
 
 export const filterMetrics = [
   'reward_variance',
@@ -20,18 +20,15 @@ export const filterMetrics = [
 export type FilterMetric = (typeof filterMetrics)[number];
 
 export interface BuiltInFilter extends Filter {
-  /** Name of the episodes' values that the filter scores, for metrics, and the values; absent for rewards and draws. */
-  measured?: { name: string; of: (episode: FilterEpisode) => number };
+  /** Absent if the filter scores rewards or draws. */
+  measured?: MeasuredValues;
 }
 
 const byRewards = (read: (rewards: Moments) => number): BuiltInFilter => ({
   score: groups => groups.map(group => meanOverLists(rewardsOf(group), values => read(momentsOf(values)))),
 });
 
-const byValues = (
-  measured: { name: string; of: (episode: FilterEpisode) => number },
-  read: (values: Moments) => number,
-): BuiltInFilter => ({
+const byValues = (measured: MeasuredValues, read: (values: Moments) => number): BuiltInFilter => ({
   measured,
   score: groups => groups.map(({ episodes }) => read(momentsOf(episodes.map(measured.of)))),
 });

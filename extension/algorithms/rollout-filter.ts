@@ -15,15 +15,20 @@ export interface ScoredSelection {
 }
 
 export interface FilteredRollout {
-  /** `groups`: ids of all groups in batch order. `scores`: the score of each group. */
+  /** Ids of all groups in batch order. */
   groups: number[];
-  groupScores: Float32Array;
   /** Unbiased standard deviation of the scores of each group; used by the gradient buckets and the group table. */
   groupStds: Float32Array;
   /** 1 for each kept group, in the order of `groups`. */
   selected: Uint8Array;
   /** `rollout/…` metrics under RAGEN's keys. */
   metrics: Record<string, number>;
+}
+
+/** Values of episodes that a filter scores, and their name in metrics. */
+export interface MeasuredValues {
+  name: string;
+  of: (episode: FilterEpisode) => number;
 }
 
 /** Lists of values of one group; in episodes with roles, one list per role. */
@@ -45,12 +50,12 @@ export const meanOverLists = (lists: ValueLists, read: (values: readonly number[
 
 /**
  * Describes which groups a filter keeps. A group of one episode has deviation 0.
- * @param measured the values of episodes of which metrics are logged besides those of rewards, and their name
+ * @param measured values of which metrics are logged besides those of rewards
  */
 export function filterRollouts(
   groups: readonly PromptGroup[],
   { scores, selected: indices }: ScoredSelection,
-  measured?: { name: string; of: (episode: FilterEpisode) => number },
+  measured?: MeasuredValues,
 ): FilteredRollout {
   const selected = new Uint8Array(groups.length);
   for (const index of indices) selected[index] = 1;
@@ -59,7 +64,6 @@ export function filterRollouts(
   const values = measured && groups.map(({ episodes }) => [episodes.map(measured.of)]);
   return {
     groups: groups.map(({ group }) => group),
-    groupScores: scores,
     groupStds: Float32Array.from(rewards, deviation),
     selected,
     metrics: {

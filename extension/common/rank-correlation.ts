@@ -3,15 +3,8 @@
 
 /** Returns Spearman's rank correlation, with mean ranks for equal values; 0 if a list is constant. */
 export function rankCorrelation(a: readonly number[], b: readonly number[]): number {
-  const [x, y] = [ranksOf(a), ranksOf(b)];
-  const middle = (a.length + 1) / 2;
-  let [xy, xx, yy] = [0, 0, 0];
-  x.forEach((rank, i) => {
-    xy += (rank - middle) * (y[i] - middle);
-    xx += (rank - middle) ** 2;
-    yy += (y[i] - middle) ** 2;
-  });
-  return correlationOf(xy, xx, yy);
+  const once = a.map(() => 1);
+  return correlationOf(ranksOf(a), ranksOf(b), once);
 }
 
 /**
@@ -22,48 +15,50 @@ export function resampledCorrelation(
   clusters: readonly { x: readonly number[]; y: readonly number[] }[],
 ): (drawn: readonly number[]) => number {
   const clusterOf = clusters.flatMap(({ x }, cluster) => x.map(() => cluster));
-  const ranked = [clusters.flatMap(({ x }) => x), clusters.flatMap(({ y }) => y)].map(values => {
-    const order = [...values.keys()].sort((i, j) => values[i] - values[j]);
-    return { values, order, ranks: new Float64Array(values.length) };
-  });
-  const times = new Float64Array(clusters.length);
+  const x = rankedValues(clusters.flatMap(({ x }) => x));
+  const y = rankedValues(clusters.flatMap(({ y }) => y));
+  const drawnTimes = new Float64Array(clusters.length);
+  const times = new Float64Array(clusterOf.length);
   return drawn => {
-    times.fill(0);
-    for (const cluster of drawn) times[cluster]++;
-    for (const { values, order, ranks } of ranked) {
-      let before = 0;
-      for (let from = 0, to = 0; from < order.length; from = to) {
-        let own = times[clusterOf[order[to++]]];
-        for (; to < order.length && values[order[to]] === values[order[from]]; to++) own += times[clusterOf[order[to]]];
-        for (let i = from; i < to; i++) ranks[order[i]] = before + (own + 1) / 2;
-        before += own;
-      }
-    }
-    const middle = (clusterOf.reduce((sum, cluster) => sum + times[cluster], 0) + 1) / 2;
-    const [x, y] = ranked.map(({ ranks }) => ranks);
-    let [xy, xx, yy] = [0, 0, 0];
-    clusterOf.forEach((cluster, i) => {
-      xy += times[cluster] * (x[i] - middle) * (y[i] - middle);
-      xx += times[cluster] * (x[i] - middle) ** 2;
-      yy += times[cluster] * (y[i] - middle) ** 2;
-    });
-    return correlationOf(xy, xx, yy);
+    drawnTimes.fill(0);
+    for (const cluster of drawn) drawnTimes[cluster]++;
+    clusterOf.forEach((cluster, i) => (times[i] = drawnTimes[cluster]));
+    return correlationOf(x(times), y(times), times);
   };
 }
 
-const correlationOf = (xy: number, xx: number, yy: number): number =>
-  xx === 0 || yy === 0 ? 0 : Math.max(-1, Math.min(1, xy / Math.sqrt(xx * yy)));
-
 /** Returns the rank of each value, from 1; equal values have their mean rank. */
-export function ranksOf(values: readonly number[]): number[] {
+export const ranksOf = (values: readonly number[]): number[] => [...rankedValues(values)(values.map(() => 1))];
+
+/**
+ * Returns a function of how many times each value occurs: the rank of each value, from 1, with mean ranks for equal values.
+ * The values are sorted once; the next call overwrites the ranks.
+ */
+function rankedValues(values: readonly number[]): (times: ArrayLike<number>) => Float64Array {
   const order = [...values.keys()].sort((i, j) => values[i] - values[j]);
-  const ranks = new Array<number>(values.length);
-  let from = 0;
-  while (from < order.length) {
-    let to = from + 1; // a value that is no number equals nothing, not even itself
-    while (to < order.length && values[order[to]] === values[order[from]]) to++;
-    for (let i = from; i < to; i++) ranks[order[i]] = (from + to + 1) / 2;
-    from = to;
+  const ranks = new Float64Array(values.length);
+  return times => {
+    let before = 0;
+    for (let from = 0, to = 0; from < order.length; from = to) {
+      let own = times[order[to++]]; // a value that is no number equals nothing, not even itself
+      for (; to < order.length && values[order[to]] === values[order[from]]; to++) own += times[order[to]];
+      for (let i = from; i < to; i++) ranks[order[i]] = before + (own + 1) / 2;
+      before += own;
+    }
+    return ranks;
+  };
+}
+
+/** Returns Pearson's correlation of ranks, of which each pair occurs a number of times; 0 if a list is constant. */
+function correlationOf(x: ArrayLike<number>, y: ArrayLike<number>, times: ArrayLike<number>): number {
+  let count = 0;
+  for (let i = 0; i < times.length; i++) count += times[i];
+  const middle = (count + 1) / 2;
+  let [xy, xx, yy] = [0, 0, 0];
+  for (let i = 0; i < times.length; i++) {
+    xy += times[i] * (x[i] - middle) * (y[i] - middle);
+    xx += times[i] * (x[i] - middle) ** 2;
+    yy += times[i] * (y[i] - middle) ** 2;
   }
-  return ranks;
+  return xx === 0 || yy === 0 ? 0 : Math.max(-1, Math.min(1, xy / Math.sqrt(xx * yy)));
 }

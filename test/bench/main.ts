@@ -168,8 +168,7 @@ const heading = [
 
 /**
  * A table row: medians with the range of the runs, the ratio of the medians by wall and processor time, the difference of
- * the results, and each side's operations per second as a
- * share of the faster of the two matrix products.
+ * the results, and each side's operations per second as a share of the faster of the two matrix products.
  */
 function line(
   { definition, ours, peer, ratio, processorRatio, difference, reached }: Measurement,

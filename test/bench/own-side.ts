@@ -28,8 +28,11 @@ const implementations: Implementations = {
   'pictured-iteration': picturedIteration,
 };
 
+/** A benchmark with a workload. */
+type Openable = Exclude<Definition, { kind: Alone }>;
+
 /** Opens the workload of a benchmark. */
-export function open({ kind, settings }: Exclude<Definition, { kind: Alone }>, threads: number): Promise<Workload> {
+export function open({ kind, settings }: Openable, threads: number): Promise<Workload> {
   const implementation = implementations[kind] as (settings: SettingsOf[Kind], threads: number) => Promise<Workload>;
   return implementation(settings, threads);
 }
@@ -37,6 +40,11 @@ export function open({ kind, settings }: Exclude<Definition, { kind: Alone }>, t
 /** `program` is the script that accepts `--memory-of NAME`. */
 export function ownSide(threads: number, program: string): Side {
   const opened = new Map<string, Workload>();
+  const workloadOf = async (definition: Openable): Promise<Workload> => {
+    const workload = opened.get(definition.name) ?? (await open(definition, threads));
+    opened.set(definition.name, workload);
+    return workload;
+  };
   return {
     about: `onnxruntime-node, ${threads} threads`,
     measure: async (definition): Promise<Reading> => {
@@ -48,8 +56,7 @@ export function ownSide(threads: number, program: string): Side {
       if (definition.kind === 'live-edit') return { value: await liveEdit(definition.settings) };
       if (definition.kind === 'swap-memory') return { value: await swapMemory(definition.settings) };
       if (definition.kind === 'gateway') return gatewayCalls(definition.settings);
-      const workload = opened.get(name) ?? (await open(definition, threads));
-      opened.set(name, workload);
+      const workload = await workloadOf(definition);
       const [start, before] = [performance.now(), process.cpuUsage()];
       const units = await workload.run();
       const seconds = (performance.now() - start) / 1000;
@@ -58,9 +65,7 @@ export function ownSide(threads: number, program: string): Side {
     },
     evidence: async definition => {
       if (definition.kind === 'memory' || isAlone(definition)) return null;
-      const workload = opened.get(definition.name) ?? (await open(definition, threads));
-      opened.set(definition.name, workload);
-      return (await workload.evidence?.()) ?? null;
+      return (await (await workloadOf(definition)).evidence?.()) ?? null;
     },
     release: async ({ name }) => {
       await opened.get(name)?.release();

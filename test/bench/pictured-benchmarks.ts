@@ -2,7 +2,7 @@
 // the tokens of a prompt are known from an earlier run.
 import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { LoadOptions } from '../../extension/engine/load-options';
+import { untrained } from '../../extension/engine/load-options';
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { startEngine } from '../../extension/engine/remote-engine';
 import type { RemoteEngine } from '../../extension/engine/remote-engine';
@@ -93,23 +93,11 @@ export async function encoding(s: EncodingSettings, threads: number): Promise<Wo
 
 async function openEngine(s: EncodingSettings, threads: number, folder: string): Promise<RemoteEngine> {
   const engine = startEngine(worker);
-  const options: LoadOptions = {
-    modelFolder: s.model_folder,
-    adapterFolder: null,
-    device: 'cpu',
-    threads,
-    lora: null,
-    rolloutQuantization: 'none',
-    baseQuantization: 'none',
-    checkpointed: false,
-    referenceFolder: null,
-    critic: false,
-    seed: 1,
-    maxPositions,
-    cacheFolder,
+  await engine.load({
+    ...untrained, // no adapter, reference policy or critic
+    ...{ modelFolder: s.model_folder, adapterFolder: null, device: 'cpu', threads, maxPositions, cacheFolder },
     pictures: { folder },
-  };
-  await engine.load(options);
+  });
   return engine;
 }
 

@@ -55,14 +55,19 @@ export async function randomModel(s: ModelSettings): Promise<string> {
   return folder;
 }
 
+/** Normal values with standard deviation 0.02, drawn when they are first needed. */
 let normal: Float32Array | undefined;
+
+function normalBlock(): Float32Array {
+  const stream = new RandomStream(1);
+  return Float32Array.from({ length: block }, () => 0.02 * stream.normal());
+}
 
 /** Returns the values of a tensor: ones, or normal values with standard deviation 0.02. */
 export function randomBlocks(dims: readonly number[], isOnes: boolean): StreamedTensor['blocks'] {
   const count = dims.reduce((product, size) => product * size, 1);
   if (isOnes) return () => pieces(new Float32Array(count).fill(1), count);
-  const stream = new RandomStream(1);
-  const source = (normal ??= Float32Array.from({ length: block }, () => 0.02 * stream.normal()));
+  const source = (normal ??= normalBlock());
   return () => pieces(source, count);
 }
 

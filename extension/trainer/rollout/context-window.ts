@@ -8,8 +8,7 @@ import type { Memory } from '../../../envs/api/plugins/memory';
 import type { ShownIds, ShownPicture } from '../../engine/training-samples';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from './prompt-tokenizer';
-import type { TurnHistory } from './environment-state-manager';
-import { memoryRequest, userMessage } from './memory-message';
+import { memoryRequest, userMessage, type HistoryTurn } from './memory-message';
 import { appendShown, shownContinuation, shownPrompt } from './shown-ids';
 import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 
@@ -18,7 +17,7 @@ export interface CurrentTurn {
   /** Prompt of each turn; the last prompt belongs to the current turn. */
   prompts: readonly TurnPrompt[];
   /** Result of each previous turn. */
-  history: readonly Pick<TurnHistory, 'state' | 'raw' | 'thought' | 'answer' | 'reward' | 'executed'>[];
+  history: readonly HistoryTurn[];
   /** Sampled ids of each previous turn, without those that a context mask leaves out. */
   answers: readonly (readonly number[])[];
 }

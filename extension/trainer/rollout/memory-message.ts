@@ -4,15 +4,15 @@ import type { Memory, MemoryRequest } from '../../../envs/api/plugins/memory';
 import type { TurnHistory } from './environment-state-manager';
 import { demandText, stateText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 
-/** The result of a previous turn. */
-type PastTurn = Pick<TurnHistory, 'state' | 'raw' | 'thought' | 'answer' | 'reward' | 'executed'>;
+/** What windows and memories read of a previous turn. */
+export type HistoryTurn = Pick<TurnHistory, 'state' | 'raw' | 'thought' | 'answer' | 'reward' | 'executed'>;
 
 /**
  * Returns the argument of a memory. Its texts have the marks of their pictures.
  * @param first index of the oldest turn that the summary should describe
  */
 export function memoryRequest(
-  { prompts, history }: { prompts: readonly TurnPrompt[]; history: readonly PastTurn[] },
+  { prompts, history }: { prompts: readonly TurnPrompt[]; history: readonly HistoryTurn[] },
   first: number,
   environment: string,
   protocol: TurnProtocol,

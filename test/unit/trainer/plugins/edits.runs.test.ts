@@ -4,10 +4,12 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { installation } from '../../../../extension/node/installation';
+import type { PluginKind } from '../../../../extension/protocol/plugin-link';
 import type { RunEvent } from '../../../../extension/run-data/run-events';
 import { train } from '../../../../extension/trainer/loop/train';
 import { HeldEpisodes } from '../../../support/held-episodes';
 import { openHere, wordsRun } from '../../../support/opened-run';
+import { pluginSource } from '../../../support/plugin-source';
 import { readRun, until } from '../../../support/terminal';
 import { makeWorkspace, type Workspace } from '../../../support/workspace';
 
@@ -21,7 +23,7 @@ afterEach(() => workspace.remove());
 afterAll(() => rmSync(installation.cache, { recursive: true, force: true }));
 
 /** The properties of each kind's definition, before and after the edit. */
-const versions: Record<string, readonly [before: string, after: string]> = {
+const versions: Partial<Record<PluginKind, readonly [before: string, after: string]>> = {
   filter: [
     'score: groups => groups.map(() => 1), select: () => [0]',
     'score: groups => groups.map(() => 1), select: scores => [scores.length - 1]',
@@ -39,25 +41,19 @@ const versions: Record<string, readonly [before: string, after: string]> = {
   ],
   memory: ["remember: () => 'Before the edit.'", "remember: () => 'After the edit.'"],
 };
-const kinds = Object.keys(versions);
-const pathOf = (kind: string): string => `plugins/${kind}.ts`;
+const kinds = Object.keys(versions) as PluginKind[];
+const pathOf = (kind: PluginKind): string => `plugins/${kind}.ts`;
 
 /** Saves a plug-in as editors do, by renaming a new file over the old one. */
-function save(kind: string, properties: string): void {
+function save(kind: PluginKind, properties: string): void {
   const file = join(workspace.folder, pathOf(kind));
-  const define = `define${kind[0].toUpperCase()}${kind.slice(1)}`;
-  writeFileSync(
-    `${file}.new`,
-    `import { ${define} } from 'ragen-workbench/api/plugins/${kind}';
-export default ${define}({ name: '${kind}', ${properties} });
-`,
-  );
+  writeFileSync(`${file}.new`, pluginSource(kind, kind, properties));
   renameSync(`${file}.new`, file);
 }
 
 test('an edit of each kind applies from the next step on', async () => {
   for (const kind of kinds) workspace.write(pathOf(kind), '');
-  for (const kind of kinds) save(kind, versions[kind][0]);
+  for (const kind of kinds) save(kind, versions[kind]![0]);
   const held = new HeldEpisodes(workspace.folder);
   held.set('train');
   const folder = await wordsRun(workspace, [
@@ -80,7 +76,7 @@ test('an edit of each kind applies from the next step on', async () => {
     ['plugin_refused', ', unknown_property: 1'],
     ['plugin_mended', ''],
   ] as const) {
-    for (const kind of kinds) save(kind, versions[kind][1] + suffix);
+    for (const kind of kinds) save(kind, versions[kind]![1] + suffix);
     await until(`all plug-ins have the event ${event}`, () => ofKind(event).length === kinds.length);
   }
   expect(ofKind('plugin_refused').flatMap(({ data }) => data?.problems)).toEqual(

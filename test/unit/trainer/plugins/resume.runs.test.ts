@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { installation } from '../../../../extension/node/installation';
 import { resumedHere } from '../../../support/opened-run';
+import { pluginSource } from '../../../support/plugin-source';
 import { readRun, results } from '../../../support/terminal';
 import { trainHere } from '../../../support/train-here';
 import { makeWorkspace } from '../../../support/workspace';
@@ -19,7 +20,7 @@ afterEach(() => workspace.remove());
 afterAll(() => rmSync(installation.cache, { recursive: true, force: true }));
 
 /** The properties of each kind's definition. */
-const definitions: Record<string, string> = {
+const definitions = {
   estimator: `estimate: ({ scores, groups }) => ({
       samples: Array.from(scores, (score, i) => {
         const group = Array.from(scores).filter((_, j) => groups[j] === groups[i]);
@@ -40,18 +41,12 @@ const definitions: Record<string, string> = {
   alarm: `metric: 'plugins/own_metric', label: 'the number', side: 'under', steps: 2,
     bound: before => (before.length < 1 ? null : { bound: before[0] - 0.5, label: 'its first value' })`,
 };
-const pathOf = (kind: string): string => `plugins/${kind}.ts`;
+type OwnKind = keyof typeof definitions;
+const pathOf = (kind: OwnKind): string => `plugins/${kind}.ts`;
 
 function writePlugins(): void {
-  for (const [kind, properties] of Object.entries(definitions)) {
-    const define = `define${kind[0].toUpperCase()}${kind.slice(1)}`;
-    workspace.write(
-      pathOf(kind),
-      `import { ${define} } from 'ragen-workbench/api/plugins/${kind}';
-export default ${define}({ name: 'own_${kind}', ${properties} });
-`,
-    );
-  }
+  for (const kind of Object.keys(definitions) as OwnKind[])
+    workspace.write(pathOf(kind), pluginSource(kind, `own_${kind}`, definitions[kind]));
 }
 
 const overrides = [

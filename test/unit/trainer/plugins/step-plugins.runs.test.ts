@@ -3,6 +3,7 @@
 import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { installation } from '../../../../extension/node/installation';
+import { pluginSource } from '../../../support/plugin-source';
 import { readRun, results } from '../../../support/terminal';
 import { keepAll, trainHere } from '../../../support/train-here';
 import { makeWorkspace } from '../../../support/workspace';
@@ -19,13 +20,7 @@ afterAll(() => rmSync(installation.cache, { recursive: true, force: true }));
 
 /** Writes a plug-in of a kind with the properties of its definition; returns its path. */
 function write(kind: 'filter' | 'metric' | 'chart' | 'alarm', name: string, properties: string): string {
-  const define = `define${kind[0].toUpperCase()}${kind.slice(1)}`;
-  workspace.write(
-    `plugins/${name}.ts`,
-    `import { ${define} } from 'ragen-workbench/api/plugins/${kind}';
-export default ${define}({ name: '${name}', ${properties} });
-`,
-  );
+  workspace.write(`plugins/${name}.ts`, pluginSource(kind, name, properties));
   return `plugins/${name}.ts`;
 }
 const filtered = (path: string) => `actor_rollout_ref.rollout.rollout_filter_metric=${path}`;
