@@ -1,6 +1,8 @@
-// Installs the verifiers library into .verifiers/. Requires Python 3.11 to 3.13; where none is found, says so and ends
-// with exit code 3. requirements.txt lists what its environment server imports; the rest, such as transformers, is for
-// its trainers, and is left out with --no-deps.
+// Installs the verifiers library, OpenEnv's client and smolagents into .verifiers/. Requires Python 3.11 to 3.13; where
+// none is found, says so and ends with exit code 3. requirements.txt lists what the environment server of verifiers, its
+// `vf-eval`, the client and the agents import, in versions that `pip install verifiers[openenv]` chose; the rest, such as
+// transformers and gradio, is for trainers and web pages, and is left out with --no-deps. fastmcp-slim is the code of
+// fastmcp.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

@@ -1,8 +1,8 @@
 // The verifiers library plays its environments for a run, and plays ours: its real environment server, from PyPI.
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { callOf, replyAction } from '../../envs/api/model-calls';
 import frozenLake from '../../envs/frozen-lake/index';
@@ -10,15 +10,11 @@ import verifiers from '../../envs/verifiers/index';
 import { trainHere } from '../support/train-here';
 import { makeWorkspace, root, type Workspace } from '../support/workspace';
 import { builtIn, startServing, type Serving } from '../unit/environments/server/serving';
+import { installed, program, variables } from './library';
 
 vi.mock('../../extension/node/installation', async () =>
   (await import('../support/test-installation')).testInstallation(),
 );
-
-const library = resolve(import.meta.dirname, '../../.verifiers');
-const installed = existsSync(join(library, 'installed'));
-if (!installed && process.env.RAGEN_REQUIRE_VERIFIERS === '1')
-  throw new Error('RAGEN_REQUIRE_VERIFIERS is set, but the library is missing: run node test/verifiers/install.mjs');
 
 let folder: string;
 let workspace: Workspace;
@@ -37,23 +33,16 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A Python that also has the package openenv, which needs a hundred others; undefined if none was given. */
-const openEnvPython = process.env.RAGEN_TEST_PYTHON;
-
 /** Serves a taskset by the script of the examples; resolves to the server's address and the file with the tasks. */
-async function serve(
-  taskset: string,
-  env: Record<string, unknown>,
-  python = join(library, 'bin', 'python'),
-): Promise<{ address: string; tasks: string }> {
+async function serve(taskset: string, env: Record<string, unknown>): Promise<{ address: string; tasks: string }> {
   const tasks = join(folder, `${taskset}.jsonl`);
   const script = join(root, 'examples/verifiers/serve.py');
   const options = ['--tasks', tasks, '--address', 'tcp://127.0.0.1:0', '--env', JSON.stringify(env)];
-  const server = spawn(python, [script, taskset, ...options], {
+  const server = spawn(program('python'), [script, taskset, ...options], {
     cwd: folder,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, HOME: folder, PYTHONPATH: import.meta.dirname, PYTHONUTF8: '1' },
+    env: variables(folder),
   });
   servers.push(server);
   let said = '';
@@ -98,18 +87,12 @@ test.skipIf(!installed)('a taskset of verifiers is trained on, with its rewards 
   );
 });
 
-test('verifiers plays an environment that is served here', async ({ skip }) => {
-  if (!openEnvPython || spawnSync(openEnvPython, ['-c', 'import verifiers, openenv']).status !== 0)
-    return skip('set RAGEN_TEST_PYTHON to a Python that has verifiers[openenv]');
+test.skipIf(!installed)('verifiers plays an environment that is served here', async () => {
   const { url } = await serving.serve([builtIn('frozen_lake', { success_rate: 1 })]);
-  const { address, tasks } = await serve(
-    'openenv',
-    {
-      taskset: { base_url: `${url}/frozen_lake`, resets: [{ seed: 10007 }] },
-      player: { ...onThisMachine, harness: { id: 'one_call_v1' } },
-    },
-    openEnvPython,
-  );
+  const { address, tasks } = await serve('openenv', {
+    taskset: { base_url: `${url}/frozen_lake`, resets: [{ seed: 10007 }] },
+    player: { ...onThisMachine, harness: { id: 'one_call_v1' } },
+  });
   const player = verifiers.create(verifiers.config.parse({ server: address, tasks }));
   const config = frozenLake.config.parse({ success_rate: 1 });
   const lake = frozenLake.create(config);

@@ -164,7 +164,8 @@ async function answerTo(session: Session, text: string): Promise<string | undefi
     if (!known && given !== null && typeof given === 'object' && !Array.isArray(given))
       return refuse('UNKNOWN_TYPE', `Unknown message type: ${String(type ?? '')}`);
     const errors = read.error.issues.map(issue => ({ loc: issue.path, msg: issue.message }));
-    return refuse('VALIDATION_ERROR', 'Invalid message', { errors });
+    const [{ loc, msg }] = errors;
+    return refuse('VALIDATION_ERROR', `Invalid message: ${loc.map(String).join('.')}: ${msg}`, { errors });
   }
   try {
     switch (read.data.type) {
@@ -185,9 +186,8 @@ async function answerTo(session: Session, text: string): Promise<string | undefi
   } catch (error) {
     const { status, message: words } = error as ServiceError;
     const errors = [{ loc: ['action'], msg: words }];
-    return status === 422
-      ? refuse('VALIDATION_ERROR', 'Invalid message', { errors })
-      : refuse('EXECUTION_ERROR', words);
+    // OpenEnv's client shows `message` and drops `errors`, so the reason is in both.
+    return status === 422 ? refuse('VALIDATION_ERROR', words, { errors }) : refuse('EXECUTION_ERROR', words);
   }
 }
 
