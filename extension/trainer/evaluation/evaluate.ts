@@ -78,7 +78,7 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
   await journal.settled();
 
   episodes.sort((a, b) => a.env_id - b.env_id);
-  const metrics = evaluationMetrics(episodes, config.es_manager.val.group_size);
+  const metrics = evaluationMetrics(episodes, config);
   const files = resultFiles(run);
   const summary = summarizeEvaluation(
     { manifest: folder.manifest, config, wall_s: journal.wallSeconds, prices: player.prices, files },

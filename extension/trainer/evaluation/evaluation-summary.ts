@@ -2,11 +2,14 @@
 // and overall. All results are computed from the episodes in the run folder, so a resumed evaluation gives the same
 // results. Episodes whose environment failed are excluded from the means and counted separately, because they do not
 // measure the model.
+import type { MeasuredEpisode } from '../../../envs/api/plugins/measured-episode';
 import type { Episode } from '../../run-data/episode';
 import type { Manifest } from '../../run-data/run-manifest';
 import type { RunConfig } from '../config/schema';
-import type { RolloutEpisode } from '../rollout/rollout-batch';
-import { measureRollout } from '../rollout/rollout-metrics';
+import { measuredWith, rolloutMetrics } from '../diagnostics/built-in-metrics';
+import { episodicReturn } from '../rollout/rollout-batch';
+import { noteMetrics } from '../rollout/rollout-metrics';
+import { asksForThoughts } from '../rollout/turn-protocol';
 import { finiteOnly, metricsOfRollout } from '../loop/metric-statistics';
 import { meanOverGroups, passAtK, passSizes } from './success-statistics';
 import type { Estimate } from './success-statistics';
@@ -71,38 +74,40 @@ export const addedMetrics = {
  * Returns the metrics of the whole evaluation under the keys of a validation, which begin with `val-env/`. Also sets
  * the metric `pass@<group_size>` of each episode.
  */
-export function evaluationMetrics(episodes: readonly Episode[], group_size: number): Record<string, number> {
-  const played = episodes.map(asPlayed);
-  const metrics = measureRollout(played, group_size);
-  played.forEach((episode, i) => Object.assign(episodes[i].metrics, episode.metrics));
-  const counted = episodes.filter(({ error }) => error === undefined);
-  const tokens = counted.map(episode => episode.metrics[addedMetrics.tokens]);
-  // The response length is the recorded token count, because an API model has no token ids to count.
-  if (tokens.length > 0) metrics.response_length = tokens.reduce((sum, n) => sum + n, 0) / tokens.length;
+export function evaluationMetrics(
+  episodes: readonly Episode[],
+  config: Pick<RunConfig, 'es_manager' | 'agent_proxy' | 'custom_envs'>,
+): Record<string, number> {
+  const thinks = asksForThoughts(config);
+  const played = episodes.map(episode => ({
+    ...episode,
+    success: episode.success === true,
+    episodic_return: episodicReturn(episode),
+  }));
+  noteMetrics(played, config.es_manager.val.group_size);
+  const measured = played.map(episode => measuredEpisode(episode, thinks(episode.tag)));
+  const metrics = measuredWith(rolloutMetrics, { step: 0, episodes: [], played: measured, metrics: {} });
   return finiteOnly(metricsOfRollout({ metrics }, 'val-env'));
 }
 
-/** Converts a stored episode to the form that `measureRollout` takes. */
-function asPlayed(record: Episode): RolloutEpisode {
-  const raw = record.turns.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');
+/**
+ * Converts a stored episode to the form that metrics receive. The number of tokens is the recorded one, because an API
+ * model has no token ids to count.
+ */
+function measuredEpisode(
+  record: Omit<Episode, 'success'> & { success: boolean; episodic_return: number },
+  thinks: boolean,
+): MeasuredEpisode {
+  const { id, tag, group_id: group, member, seed, terminated, truncated, success, reward, penalty, score } = record;
+  const { turns, metrics, judgements, error, episodic_return } = record;
   return {
-    ...record,
-    success: record.success === true,
-    mode: 'val',
-    context_full: record.metrics[addedMetrics.contextFull] === 1,
-    context_shortened: record.metrics[addedMetrics.contextShortened] === 1,
-    episodic_return: raw.length > 0 ? raw.reduce((sum, value) => sum + value, 0) : record.reward,
-    messages: [],
-    samples: [
-      {
-        ids: new Int32Array(),
-        mask: new Uint8Array(),
-        logprobs: new Float32Array(),
-        turns: record.turns.map(({ turn, span }) => ({ turn, span })),
-      },
-    ],
-    metrics: { ...record.metrics },
-    error: record.error === undefined ? undefined : { kind: 'threw', message: record.error },
+    ...{ id, tag, group, member, seed, terminated, truncated, success, reward, penalty, score },
+    ...{ tokens: metrics[addedMetrics.tokens], turns, kept: false, thinks, episodic_return },
+    context_full: metrics[addedMetrics.contextFull] === 1,
+    context_shortened: metrics[addedMetrics.contextShortened] === 1,
+    metrics,
+    ...(judgements && { judgements }),
+    ...(error !== undefined && { error }),
   };
 }
 

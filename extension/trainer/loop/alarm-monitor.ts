@@ -5,41 +5,7 @@ import { isPluginPath, type PluginPath } from '../config/plugin-path';
 import type { RunConfig } from '../config/schema';
 import { activeAlarms, watchStep } from '../diagnostics/alarms';
 import type { WatchState } from '../diagnostics/alarms';
-import { promptInformation } from '../diagnostics/prompt-information';
-import { thoughtRepetition } from '../diagnostics/thought-repetition';
 import type { Journal } from '../run/journal';
-import type { RolloutEpisode } from '../rollout/rollout-batch';
-import { tagProtocol } from '../rollout/turn-protocol';
-
-/**
- * Returns the metrics that need only the texts of a rollout: repetition of thoughts, how much first thoughts depend on
- * their prompt, share of responses without a valid action and, for the tags whose responses begin with a thought, the
- * share of responses with a thought.
- */
-export function textMetrics(
-  episodes: readonly Pick<RolloutEpisode, 'turns' | 'group_id' | 'tag'>[],
-  { agent_proxy, custom_envs }: Pick<RunConfig, 'agent_proxy' | 'custom_envs'>,
-): Record<string, number> {
-  const turns = episodes.flatMap(episode => episode.turns);
-  const thinking = episodes
-    .filter(({ tag }) => tagProtocol(agent_proxy, custom_envs[tag]).enable_think)
-    .flatMap(episode => episode.turns);
-  const thoughts = thoughtsOf(turns);
-  const firstThoughts = episodes.flatMap(({ turns: [first], group_id: prompt }) =>
-    first?.thought ? [{ prompt, thought: first.thought }] : [],
-  );
-  return {
-    ...thoughtRepetition(thoughts),
-    ...promptInformation(firstThoughts),
-    ...(turns.length > 0 && {
-      'rollout/invalid_answer_rate': turns.filter(({ executed }) => executed.length === 0).length / turns.length,
-    }),
-    ...(thinking.length > 0 && { 'thoughts/rate': thoughtsOf(thinking).length / thinking.length }),
-  };
-}
-
-const thoughtsOf = (turns: readonly Pick<RolloutEpisode['turns'][number], 'thought'>[]): string[] =>
-  turns.flatMap(({ thought }) => (thought === null || thought.trim() === '' ? [] : [thought]));
 
 /**
  * Checks the metrics of a finished step and writes each new alarm as an event. Returns the alarm state after the step.

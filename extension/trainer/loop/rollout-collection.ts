@@ -2,6 +2,7 @@
 // With dynamic sampling (DAPO's `algorithm.filter_groups`), further batches are played until the filter has kept enough
 // groups in which the episodes' scores differ, or until the limit of batches is reached. If the step fails, the seed
 // counter is restored.
+import type { MeasuredStep } from '../../../envs/api/plugins/metric';
 import type { RoleReturn } from '../../run-data/role-return';
 import type { GroupRow } from '../../run-data/step-lines';
 import { groupsToSample, overlongReward, filterGroups } from '../../algorithms/dapo';
@@ -22,7 +23,10 @@ import type { RolloutBatch, RolloutEpisode } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
 import { roleReturns } from '../rollout/role-credit';
 import { returnsOf } from '../rollout/role-returns';
-import { measureRollout } from '../rollout/rollout-metrics';
+import { measuredStep } from '../rollout/measured-step';
+import { noteMetrics } from '../rollout/rollout-metrics';
+import { asksForThoughts } from '../rollout/turn-protocol';
+import { measuredWith, rolloutMetrics } from '../diagnostics/built-in-metrics';
 import { promptGroups, runFilter, selectionOf } from './group-filter';
 import { metricsOfRollout } from './metric-statistics';
 import { filterResponses } from './response-filters';
@@ -43,6 +47,8 @@ export interface RolloutCollection {
    */
   trainable: RolloutEpisode[];
   kept: RolloutEpisode[];
+  /** The episodes as metrics receive them. */
+  measured: MeasuredStep;
   /** Number of kept groups divided by the number of played groups, 0…1. */
   keptRatio: number;
   /**
@@ -132,16 +138,20 @@ export async function collectRollout(
   const readable = filterResponses(ofKeptGroups, workbench, run.model.vocabSize);
   const baselines = new Map(rounds.flatMap(round => [...(round.baselines ?? [])]));
   const played = rounds.reduce((sum, { filtered }) => sum + filtered.groups.length, 0);
+  const kept = ofKeptGroups.filter((_, i) => best.kept[i] && readable.kept[i]);
+  noteMetrics(episodes, group_size);
+  const measured = measuredStep({ step, played: episodes, trainable, kept }, asksForThoughts(run.config));
   return {
     episodes,
     trainable,
-    kept: ofKeptGroups.filter((_, i) => best.kept[i] && readable.kept[i]),
+    kept,
+    measured,
     keptRatio: played > 0 ? keptGroups.size / played : 0,
     scored: new Map(rounds.flatMap(round => [...round.scored])),
     baselines,
     groups: rounds.flatMap(round => groupRows(round, step, keptGroups)),
     metrics: {
-      ...metricsOfRollout({ metrics: measureRollout(episodes, group_size) }, 'train'),
+      ...metricsOfRollout({ metrics: measuredWith(rolloutMetrics, measured) }, 'train'),
       'timing_s/env': rounds.reduce((sum, { environmentSeconds }) => sum + environmentSeconds, 0),
       ...filterMetrics(rounds, keptGroups.size, played),
       ...best.metrics,

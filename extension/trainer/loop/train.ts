@@ -32,7 +32,8 @@ import { Stopwatch } from './stopwatch';
 import { adjustedSamplesOf, tokenRewards, trainedSamples } from './training-batch';
 import type { BatchSample } from './training-batch';
 import { runValidation, validationDue, withValidation } from './validation';
-import { alarmStop, checkAlarms, textMetrics } from './alarm-monitor';
+import { alarmStop, checkAlarms } from './alarm-monitor';
+import { measuredWith, textMetrics } from '../diagnostics/built-in-metrics';
 import { trainingRecords, throughput, trainedTokens } from './trained-episodes';
 import { oldLogprobs, referenceLogprobs, oldValues, teacherLogprobs } from './batch-scores';
 import { addTeacherAdvantages } from './teacher-advantages';
@@ -161,7 +162,8 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   // filter dropped.
   const diagnosis = await diagnoseCollapse(run, state.collapse, rollout.trainable, step, clock);
   state.collapse = diagnosis.state;
-  Object.assign(metrics, diagnosis.metrics, textMetrics(rollout.trainable, config));
+  Object.assign(metrics, diagnosis.metrics);
+  Object.assign(metrics, measuredWith(textMetrics, { ...rollout.measured, metrics }));
   const measuring = gradientsDue(config, step);
   if (measuring)
     Object.assign(metrics, await clock.time('gradient_analysis', () => measureGradients(run, state, rollout)));
@@ -182,7 +184,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
     ...{ ...metrics, ...curriculum.metrics, ...throughput(clock, episodes, kept) },
     ...{ ...run.systemUse.metrics(), ...run.rollouts.stepMetrics(clock.total) },
   };
-  return { ...measured, ...(await pluginMetrics(run.plugins, step, rollout, measured)) };
+  return { ...measured, ...(await pluginMetrics(run.plugins, { ...rollout.measured, metrics: measured })) };
 }
 
 /**

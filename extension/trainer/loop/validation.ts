@@ -5,6 +5,7 @@ import type { Run } from '../run/run';
 import { episodeRecord } from '../rollout/episode-record';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { measureRollout } from '../rollout/rollout-metrics';
+import { asksForThoughts } from '../rollout/turn-protocol';
 import { metricsOfRollout, validationSuccess } from './metric-statistics';
 
 /** Plays `trainer.validation_steps` batches and returns the metrics over all their episodes. */
@@ -22,7 +23,7 @@ export async function runValidation(run: Run, step: number): Promise<Record<stri
     step,
     episodes.map(e => episodeRecord(e)),
   );
-  const measured = measureRollout(episodes, es_manager.val.group_size);
+  const measured = measureRollout(episodes, es_manager.val.group_size, asksForThoughts(run.config));
   const metrics = metricsOfRollout({ metrics: measured }, 'val-env');
   run.journal.update({ phase: before });
   run.showValidation(validationSuccess(metrics));

@@ -4,10 +4,8 @@
 import type { MeasuredStep } from '../../../envs/api/plugins/metric';
 import { PluginError } from '../../plugins/client/plugin-runner';
 import { isRecord } from '../../common/json';
-import type { RolloutEpisode } from '../rollout/rollout-batch';
 import type { LivePlugins } from './live-plugins';
 import { badValue, shown, type CallablePlugin } from './checked-values';
-import { playedEpisode } from './played-episode';
 
 /** Maximum number of values of one metric, and of lines of a chart. */
 const mostKeys = 64;
@@ -15,19 +13,13 @@ const mostKeys = 64;
 /** Returns the values of the configured metrics and charts for a step. */
 export async function pluginMetrics(
   plugins: Pick<LivePlugins, 'set' | 'failed'>,
-  step: number,
-  { trainable, kept }: { trainable: readonly RolloutEpisode[]; kept: readonly RolloutEpisode[] },
-  metrics: Readonly<Record<string, number>>,
+  step: MeasuredStep,
 ): Promise<Record<string, number>> {
-  const paths = [...plugins.set.pathsOf('metric'), ...plugins.set.pathsOf('chart')];
   const values: Record<string, number> = {};
-  if (paths.length === 0) return values;
-  const chosen = new Set(kept);
-  const episodes = trainable.map(episode => ({ ...playedEpisode(episode), kept: chosen.has(episode) }));
-  for (const path of paths) {
+  for (const path of [...plugins.set.pathsOf('metric'), ...plugins.set.pathsOf('chart')]) {
     const plugin = plugins.set.plugin(path);
     try {
-      Object.assign(values, await measureWith(plugin, { step, episodes, metrics }));
+      Object.assign(values, await measureWith(plugin, step));
       plugins.failed(path, null);
     } catch (error) {
       if (!(error instanceof PluginError)) throw error;

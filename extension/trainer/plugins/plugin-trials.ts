@@ -4,6 +4,7 @@ import type { EstimatorBatch, EstimatorSettings } from '../../../envs/api/plugin
 import type { PromptGroup } from '../../../envs/api/plugins/filter';
 import type { LossSequence, TokenLosses } from '../../../envs/api/plugins/loss';
 import type { WeighedSample } from '../../../envs/api/plugins/mask';
+import type { MeasuredEpisode } from '../../../envs/api/plugins/measured-episode';
 import type { MeasuredStep } from '../../../envs/api/plugins/metric';
 import type { PlayedEpisode } from '../../../envs/api/plugins/played-episode';
 import type { ReportedRunData } from '../../../envs/api/plugins/report';
@@ -186,11 +187,17 @@ const groups = (scores: readonly (readonly number[])[]): PromptGroup[] =>
     episodes: members.map((score, member) => episode(group, member, score)),
   }));
 
-const measured = (scores: readonly (readonly number[])[]): MeasuredStep => ({
-  step: 1,
-  episodes: groups(scores).flatMap(({ episodes }, group) => episodes.map(each => ({ ...each, kept: group === 0 }))),
-  metrics: { 'actor/entropy': 1.2, 'rollout/in_group_reward_std': 0.5 },
-});
+/** A step of episodes with the given scores, and an episode whose environment failed. */
+function measured(scores: readonly (readonly number[])[]): MeasuredStep {
+  const shown = (played: PlayedEpisode, kept: boolean): MeasuredEpisode => ({
+    ...{ ...played, kept, thinks: true, episodic_return: played.reward, context_full: false, context_shortened: false },
+    metrics: { success: Number(played.success), num_actions: 1 },
+  });
+  const episodes = groups(scores).flatMap(({ episodes }, group) => episodes.map(each => shown(each, group === 0)));
+  const failed = { ...shown({ ...episode(9, 0, 0), turns: [], tokens: 0 }, false), error: 'the environment failed' };
+  const metrics = { 'actor/entropy': 1.2, 'rollout/in_group_reward_std': 0.5 };
+  return { step: 1, episodes, played: [...episodes, failed], metrics };
+}
 
 const lossSettings = {
   ...{ clip_ratio_low: 0.2, clip_ratio_high: 0.2, clip_ratio_c: 3, step: 1, seed: 1 },

@@ -1,5 +1,5 @@
 // Metrics of judges: how many episodes they gave no score, what they cost, and how far two judges agree. Pure.
-import type { Judgement } from '../../run-data/judgement';
+import type { MeasuredJudgement } from '../../../envs/api/plugins/measured-episode';
 
 /**
  * Returns the metrics of one component over the episodes of a batch, or over the turns whose descriptions are judged;
@@ -8,9 +8,10 @@ import type { Judgement } from '../../run-data/judgement';
  * of their scores. Both cover the episodes that both judges scored; `difference` needs one such episode, `agreement`
  * needs two with different scores of each judge.
  */
-export function judgeMetrics(judgements: readonly (readonly Judgement[])[]): Record<string, number> {
+export function judgeMetrics(judgements: readonly (readonly MeasuredJudgement[])[]): Record<string, number> {
   const all = judgements.flat();
-  const sum = (read: (judgement: Judgement) => number): number => all.reduce((total, each) => total + read(each), 0);
+  const sum = (read: (judgement: MeasuredJudgement) => number): number =>
+    all.reduce((total, each) => total + read(each), 0);
   const without = judgements.filter(each => each.every(({ score }) => score === null)).length;
   const pairs = judgements.flatMap(([first, second]): [number, number][] =>
     typeof first?.score === 'number' && typeof second?.score === 'number' ? [[first.score, second.score]] : [],

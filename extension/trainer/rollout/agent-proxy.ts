@@ -113,7 +113,8 @@ export class AgentProxy {
     }
     await this.cleanUp(manager, entries);
     const episodes = playing.map(({ entry, context }) => finishedEpisode(request, entry, context));
-    const metrics = measureRollout(episodes, this.options.es_manager[mode].group_size);
+    const { group_size } = this.options.es_manager[mode];
+    const metrics = measureRollout(episodes, group_size, tag => this.protocolOf(tag).enable_think);
     return { mode, step, episodes, metrics, environmentSeconds: clock.seconds };
   }
 

@@ -98,6 +98,18 @@ export const scoreOf = ({
 }: Pick<RolloutEpisode, 'reward' | 'penalty' | 'component_reward'>): number =>
   component_reward === undefined ? reward + penalty : reward + penalty + component_reward;
 
+/** Returns the return of an episode on the environment's own scale. */
+export function episodicReturn({
+  reward,
+  turns,
+}: {
+  reward: number;
+  turns: readonly Pick<PlayedTurn, 'info'>[];
+}): number {
+  const raw = turns.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');
+  return raw.length > 0 ? raw.reduce((sum, value) => sum + value, 0) : reward;
+}
+
 /** Returns the number of sampled tokens in all turns of the episode. */
 export const sampledTokens = ({ samples }: Pick<RolloutEpisode, 'samples'>): number =>
   samples.reduce((sum, { turns }) => sum + turns.reduce((n, { span: [from, to] }) => n + to - from, 0), 0);
@@ -122,7 +134,6 @@ export function finishedEpisode(
 ): RolloutEpisode {
   const unplayed = Object.values(entry.roles ?? {}).reduce((sum, { waiting }) => sum + waiting, 0);
   const reward = entry.history.reduce((sum, turn) => sum + turn.reward, unplayed);
-  const raw = entry.history.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');
   const earned = componentRewards(entry);
   return {
     id: entry.id,
@@ -146,7 +157,7 @@ export function finishedEpisode(
     ...(entry.components && { components: entry.components }),
     ...(entry.judgements && { judgements: entry.judgements }),
     score: scoreOf({ reward, penalty: entry.penalty, ...earned }),
-    episodic_return: raw.length > 0 ? raw.reduce((sum, value) => sum + value, 0) : reward,
+    episodic_return: episodicReturn({ reward, turns: entry.history }),
     ...(entry.roles && { roles: roleReturns(entry.roles, entry.history, earned.end_reward) }),
     turns: [...entry.history],
     final_state: entry.state,

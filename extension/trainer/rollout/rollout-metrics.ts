@@ -1,16 +1,21 @@
-// Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag. If the environment
-// of an episode failed, the episode says nothing about the policy. Such an episode is therefore excluded from all means
-// and counted only in `env_error_rate`.
-import { maximum } from '../../common/lists';
-import { judgeMetrics } from '../rewards/judge-agreement';
-import { sampledTokens, type RolloutEpisode } from './rollout-batch';
+// Metrics of the episodes of a rollout under RAGEN's keys. The metrics of the rollout itself are built-in metrics
+// (diagnostics/built-in-metrics.ts), which average those of the episodes over each tag.
+import { measuredWith, rolloutMetrics } from '../diagnostics/built-in-metrics';
+import { measuredStep } from './measured-step';
+import type { RolloutEpisode } from './rollout-batch';
+
+/** The parts of an episode from which its metrics are computed. */
+export type NotedEpisode = Pick<
+  RolloutEpisode,
+  'tag' | 'group_id' | 'success' | 'turns' | 'episodic_return' | 'components' | 'component_reward' | 'roles' | 'metrics'
+>;
 
 /** Keys of `info` with special handling; all other numbers and flags are averaged over the episode's turns. */
 const ownMeaning = new Set(['success', 'raw_reward', 'score', 'max_tile']);
 const perTurnInWebShop = new Set(['action_is_effective', 'action_is_valid', 'end_of_page', 'manager_invalid_action']);
 
 /** Metrics of one finished episode; the keys do not include the tag. */
-export function episodeMetrics(episode: RolloutEpisode): Record<string, number> {
+export function episodeMetrics(episode: Omit<NotedEpisode, 'metrics' | 'group_id'>): Record<string, number> {
   const { turns } = episode;
   const metrics: Record<string, number> = {
     success: Number(episode.success),
@@ -78,64 +83,29 @@ function callMetrics(turns: RolloutEpisode['turns']): Record<string, number> {
 }
 
 /**
- * Sets `metrics` of each episode and returns the metrics of the batch. `pass@group_size` of an episode is 1 if any
- * member of its group succeeded, otherwise 0.
+ * Sets `metrics` of each episode. `pass@<group_size>` of an episode is 1 if any member of its group succeeded,
+ * otherwise 0.
  */
-export function measureRollout(episodes: readonly RolloutEpisode[], group_size: number): Record<string, number> {
+export function noteMetrics(episodes: readonly NotedEpisode[], group_size: number): void {
   const solved = new Set(episodes.filter(({ success }) => success).map(({ group_id }) => group_id));
   for (const episode of episodes)
     Object.assign(episode.metrics, episodeMetrics(episode), {
       [`pass@${group_size}`]: Number(solved.has(episode.group_id)),
     });
-  const counted = episodes.filter(({ error }) => !error);
-  const metrics: Record<string, number> = { env_error_rate: 1 - counted.length / episodes.length };
-  if (counted.length === 0) return metrics;
-  for (const tag of new Set(counted.map(episode => episode.tag)))
-    Object.assign(
-      metrics,
-      tagMetrics(
-        tag,
-        counted.filter(episode => episode.tag === tag),
-      ),
-    );
-  const tiles = counted.map(episode => episode.metrics.max_tile).filter(tile => tile !== undefined);
-  if (tiles.length > 0) metrics['rollout/max_tile'] = maximum(tiles);
-  const turns = counted.flatMap(episode => episode.turns);
-  return {
-    ...metrics,
-    'charts/avg_episode_return': mean(counted.map(episode => episode.episodic_return)),
-    num_episodes: counted.length,
-    response_length: mean(counted.map(sampledTokens)),
-    'response_length/clip_ratio': mean(turns.map(({ finish }) => Number(finish === 'length'))),
-    'num_turns/mean': turns.length / counted.length,
-    context_full: mean(counted.map(({ context_full }) => Number(context_full))),
-    context_shortened: mean(counted.map(({ context_shortened }) => Number(context_shortened))),
-  };
 }
 
 /**
- * Returns two metrics per key. `<tag>/<key>` is the mean over the episodes of a tag; an episode without the key
- * contributes 0. `<tag>/non-zero/<key>` is the mean of the non-zero values; this metric is absent if all values are 0.
- * A reward component and a role have one metric: the mean over the episodes that have a value.
+ * Sets `metrics` of each episode and returns the metrics of the batch.
+ * @param thinks whether the prompts of a tag ask for a thought
  */
-function tagMetrics(tag: string, episodes: readonly RolloutEpisode[]): Record<string, number> {
-  const metrics: Record<string, number> = { [`${tag}/num_episodes`]: episodes.length };
-  for (const key of new Set(episodes.flatMap(episode => Object.keys(episode.metrics)))) {
-    if (key.startsWith(components) || key.startsWith(roles)) {
-      metrics[`${tag}/${key}`] = mean(episodes.flatMap(episode => episode.metrics[key] ?? []));
-      continue;
-    }
-    const values = episodes.map(episode => episode.metrics[key] ?? 0);
-    const nonZero = values.filter(value => value !== 0);
-    metrics[`${tag}/${key}`] = mean(values);
-    if (nonZero.length > 0) metrics[`${tag}/non-zero/${key}`] = mean(nonZero);
-  }
-  const judgedThings = episodes.flatMap(({ judgements, turns }) => [judgements, ...turns.map(turn => turn.judgements)]);
-  for (const name of new Set(judgedThings.flatMap(judgements => Object.keys(judgements ?? {})))) {
-    const judged = judgeMetrics(judgedThings.flatMap(judgements => (judgements?.[name] ? [judgements[name]] : [])));
-    for (const [key, value] of Object.entries(judged)) metrics[`${tag}/judges/${name}/${key}`] = value;
-  }
-  return metrics;
+export function measureRollout(
+  episodes: readonly RolloutEpisode[],
+  group_size: number,
+  thinks: (tag: string) => boolean,
+): Record<string, number> {
+  noteMetrics(episodes, group_size);
+  const step = measuredStep({ step: episodes[0]?.step ?? 0, played: episodes }, thinks);
+  return measuredWith(rolloutMetrics, step);
 }
 
 function lastNumber(turns: RolloutEpisode['turns'], key: string): number | undefined {

@@ -39,11 +39,21 @@ export const turnProtocol = <Proxy>({
   return { ...agent_proxy, answer_tag, context_mask, tool_format: tools.format };
 };
 
+interface FormattedTag {
+  prompt_format?: PromptFormat | null | undefined;
+}
+
 /** Returns the turn protocol of a tag: its prompt format decides whether answers begin with a thought. */
 export const tagProtocol = <Protocol extends TurnProtocol>(
   protocol: Protocol,
-  { prompt_format }: { prompt_format?: PromptFormat | null | undefined } = {},
+  { prompt_format }: FormattedTag = {},
 ): Protocol => (prompt_format ? { ...protocol, prompt_format, enable_think: prompt_format !== 'no_think' } : protocol);
+
+/** Returns whether the prompts of a tag ask for a thought before the answer. */
+export const asksForThoughts =
+  ({ agent_proxy, custom_envs }: { agent_proxy: TurnProtocol; custom_envs: Readonly<Record<string, FormattedTag>> }) =>
+  (tag: string): boolean =>
+    tagProtocol(agent_proxy, custom_envs[tag]).enable_think;
 
 /** The content of a turn's prompt. */
 export interface TurnPrompt {

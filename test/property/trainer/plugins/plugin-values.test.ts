@@ -87,7 +87,7 @@ test('metrics are finite numbers under keys of the plug-in, or are refused', () 
     fc.asyncProperty(
       fc.oneof(number, fc.dictionary(fc.oneof(fc.constantFrom('a', 'b.c', 'd/e'), fc.string()), number), fc.anything()),
       async value => {
-        const step = { step: 1, episodes: [], metrics: {} };
+        const step = { step: 1, episodes: [], played: [], metrics: {} };
         const found = await valueOrRefusal(measureWith(returning({ measure: value }), step));
         for (const [key, each] of Object.entries(found ?? {})) {
           expect(key).toMatch(/^plugins\/own(\/[\w.-]+)?$/);

@@ -2,9 +2,8 @@
 import { expect, it } from 'vitest';
 import { nothingWatched } from '../../../../extension/trainer/diagnostics/alarms';
 import type { WatchState } from '../../../../extension/trainer/diagnostics/alarms';
-import { alarmStop, checkAlarms, textMetrics } from '../../../../extension/trainer/loop/alarm-monitor';
+import { alarmStop, checkAlarms } from '../../../../extension/trainer/loop/alarm-monitor';
 import type { RunConfig } from '../../../../extension/trainer/config/schema';
-import { partial, type Part } from '../../../support/partial';
 
 const configured = (watch: RunConfig['workbench']['watch']) => ({ workbench: { watch } as RunConfig['workbench'] });
 
@@ -16,10 +15,6 @@ function played(watch: RunConfig['workbench']['watch']): { state: WatchState; ev
     state = checkAlarms(run, state, step, { 'rollout/in_group_reward_std': step <= 10 ? 1 : 0.01 });
   return { state, events };
 }
-
-type Measured = Parameters<typeof textMetrics>;
-const measured = (episodes: Part<Measured[0]>, custom_envs: Part<RunConfig['custom_envs']>, enable_think = true) =>
-  textMetrics(partial<Measured[0]>(episodes), partial<Measured[1]>({ agent_proxy: { enable_think }, custom_envs }));
 
 it('writes an alarm with its evidence, and ends the run if the alarm is configured to do so', () => {
   const watch = { enabled: true, stop_on: ['reward_variance' as const] };
@@ -45,26 +40,4 @@ it('raises no alarm if it is switched off', () => {
   const { state, events } = played(watch);
   expect([state, events]).toEqual([nothingWatched, []]);
   expect(alarmStop(state, configured(watch))).toBeNull();
-});
-
-it('extracts thoughts and answers without an action from the turns', () => {
-  const turn = (thought: string | null, executed: string[]) => ({ thought, executed });
-  const episodes = [{ turns: [turn('go', ['Up']), turn(null, [])] }, { turns: [turn(' ', []), turn('go', ['Up'])] }];
-  expect(measured(episodes, {})).toMatchObject({
-    'thoughts/most_frequent': 1,
-    'rollout/invalid_answer_rate': 0.5,
-    'thoughts/rate': 0.5,
-  });
-});
-
-it('counts the thoughts of the tags whose prompt format asks for them', () => {
-  const turns = (tag: string, ...thoughts: (string | null)[]) => ({
-    tag,
-    turns: thoughts.map(thought => ({ thought, executed: ['Up'] })),
-  });
-  const episodes = [turns('Plain', 'go'), turns('Silent', null, null), turns('Grounded', 'go', null, null)];
-  const formats = { Silent: { prompt_format: 'no_think' }, Grounded: { prompt_format: 'grounding' } } as const;
-  expect(measured(episodes, formats)['thoughts/rate']).toBe(0.5);
-  expect(measured(episodes, formats, false)['thoughts/rate']).toBe(1 / 3);
-  expect(measured([episodes[1]], formats)).toEqual({ 'rollout/invalid_answer_rate': 0 });
 });

@@ -79,6 +79,44 @@ test('a filter with select keeps the groups that it names, and an invalid index 
   );
 }, 120_000);
 
+test('a metric that re-implements built-in ones has their values to the bit', async () => {
+  const mean = 'values.reduce((sum, value) => sum + value, 0) / values.length';
+  const path = write(
+    'metric',
+    'own',
+    `measure: ({ episodes, played }) => {
+      const mean = (values: number[]) => ${mean};
+      const turns = episodes.flatMap(({ turns }) => turns);
+      const thinking = episodes.filter(({ thinks }) => thinks).flatMap(({ turns }) => turns);
+      return {
+        invalid: turns.filter(({ executed }) => executed.length === 0).length / turns.length,
+        thoughts: thinking.filter(({ thought }) => thought?.trim()).length / thinking.length,
+        actions: mean(played.map(({ metrics }) => metrics.num_actions)),
+        return: mean(played.map(({ episodic_return }) => episodic_return)),
+        errors: 1 - played.filter(({ error }) => error === undefined).length / played.length,
+        full: mean(played.map(({ context_full }) => Number(context_full))),
+      };
+    }`,
+  );
+  const { lines } = await trainHere(
+    workspace,
+    ['agent_proxy.enable_think=true', `workbench.plugins.metrics=[${path}]`],
+    2,
+  );
+  for (const line of lines) {
+    const [actions] = Object.keys(line).filter(key => /^train\/[^/]+\/num_actions$/.test(key));
+    const builtIn = {
+      invalid: line['rollout/invalid_answer_rate'],
+      thoughts: line['thoughts/rate'],
+      actions: line[actions],
+      return: line['charts/avg_episode_return'],
+      errors: line['train/env_error_rate'],
+      full: line['train/context_full'],
+    };
+    for (const [key, value] of Object.entries(builtIn)) expect(line[`plugins/own/${key}`]).toBe(value);
+  }
+}, 60_000);
+
 test('a metric and a chart are logged and change nothing else; one that fails has no value and is reported once', async () => {
   const length = write(
     'metric',

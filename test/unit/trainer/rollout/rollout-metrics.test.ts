@@ -1,7 +1,7 @@
 // Metrics with special rules: WebShop's sums, the largest tile, returns on the environment's own scale.
 import { describe, expect, it } from 'vitest';
 import type { RolloutEpisode } from '../../../../extension/trainer/rollout/rollout-batch';
-import { measureRollout } from '../../../../extension/trainer/rollout/rollout-metrics';
+import { measureRollout as measured } from '../../../../extension/trainer/rollout/rollout-metrics';
 
 function episode(tag: string, infos: Record<string, unknown>[], changes: Partial<RolloutEpisode> = {}): RolloutEpisode {
   return {
@@ -44,6 +44,8 @@ function episode(tag: string, infos: Record<string, unknown>[], changes: Partial
     ...changes,
   };
 }
+
+const measureRollout = (episodes: RolloutEpisode[], size: number) => measured(episodes, size, () => true);
 
 describe('rollout metrics', () => {
   it('sum what WebShop reports, except its validity flags', () => {
