@@ -5,7 +5,7 @@
 import type { MeasuredEpisode, MeasuredTurn } from '../../../envs/api/plugins/measured-episode';
 import type { MeasuredStep, Metric } from '../../../envs/api/plugins/metric';
 import { maximum } from '../../common/lists';
-import { judgeMetrics } from '../rewards/judge-agreement';
+import { judgeMetrics } from './judge-agreement';
 import { promptInformation } from './prompt-information';
 import { thoughtRepetition } from './thought-repetition';
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Judgement } from '../../../../extension/run-data/judgement';
-import { judgeMetrics } from '../../../../extension/trainer/rewards/judge-agreement';
+import { judgeMetrics } from '../../../../extension/trainer/diagnostics/judge-agreement';
 import { judgeConversation, readScore } from '../../../../extension/trainer/rewards/judge-prompt';
 
 it('the conversation has the rubric, the task and the whole answers', () => {
