@@ -1,5 +1,5 @@
-// Tests against a real environment server of the verifiers library (test/verifiers). They form a separate suite because they
-// need Python.
+// Tests against the verifiers library and with agents of smolagents (test/verifiers). They form a separate suite because
+// they need Python.
 import { mergeConfig } from 'vitest/config';
 import base from './vitest.config';
 

@@ -1,6 +1,5 @@
 // Programs that behave in all ways: rewards from files and scorers, tasks, time limits, programs that make no call or too
-// many calls, children that outlive them, and an agent from PyPI.
-import { spawnSync } from 'node:child_process';
+// many calls, and children that outlive them.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -91,27 +90,3 @@ test('a changed program takes effect with the next episode, and its version is r
   expect(versions.every(version => /^[0-9a-f]{16}$/.test(version))).toBe(true);
   expect(versions[0]).not.toBe(versions[1]);
 });
-
-test('an agent of smolagents, from PyPI', async ({ skip }) => {
-  const python = process.env.RAGEN_TEST_PYTHON ?? 'python3';
-  if (spawnSync(python, ['-c', 'import smolagents, openai']).status !== 0)
-    skip(`${python} lacks smolagents and openai: set RAGEN_TEST_PYTHON to a Python that has both`);
-  writeFileSync(
-    join(player.folder, 'agent.py'),
-    `import os, sys
-from smolagents import CodeAgent, OpenAIServerModel
-model = OpenAIServerModel("policy", api_base=os.environ["OPENAI_BASE_URL"], api_key=os.environ["OPENAI_API_KEY"])
-agent = CodeAgent(tools=[], model=model, max_steps=3, verbosity_level=0)
-sys.exit(0 if agent.run("What is 1 + 2?") == 3 else 1)
-`,
-  );
-  const replies = [
-    'Thought: I compute.\n<code>\nx = 1 + 2\nprint(x)\n</code>',
-    'Thought: x.\n<code>\nfinal_answer(x)\n</code>',
-  ];
-  const { episode } = await player.play([python, 'agent.py'], (_, call) => replies[call - 1]);
-  expect([episode.error, episode.success, episode.turns.length]).toEqual([undefined, true, 2]);
-  // The SDK adds its own text to the reply in its history, so the second call begins a sample of its own.
-  expect(episode.samples).toHaveLength(2);
-  expect(episode.turns[1].state).toContain('Execution logs:\n3');
-}, 120_000);
