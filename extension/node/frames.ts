@@ -7,6 +7,7 @@
 // each take 64 ms. With frames, they take 29 µs and 57 ms. Invariants: lengths are checked before allocation; frame
 // sizes, value counts and nesting are checked before parsing; every violation throws a FrameError, and nothing is read
 // afterwards.
+import { crc32 } from '../common/crc32';
 
 /** Limits per frame. */
 export const frameLimits = {
@@ -214,17 +215,4 @@ function unescaped(stands: unknown, binary: Buffer): unknown {
   if (typeof stands === 'object' && stands !== null && Object.keys(stands).join() === escape)
     return { [escape]: restored((stands as Record<string, unknown>)[escape], binary) };
   throw new FrameError('a value of an unknown kind');
-}
-
-const crcTable = Uint32Array.from({ length: 256 }, (_, n) => {
-  let crc = n;
-  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
-  return crc;
-});
-
-/** Returns the CRC-32 (IEEE 802.3) of `bytes` from `start` to `end`. */
-function crc32(bytes: Uint8Array, start: number, end = bytes.length): number {
-  let crc = 0xffffffff;
-  for (let i = start; i < end; i++) crc = crcTable[(crc ^ bytes[i]) & 0xff] ^ (crc >>> 8);
-  return ~crc >>> 0;
 }

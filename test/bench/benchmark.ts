@@ -6,6 +6,8 @@ import type { Definition } from './definitions';
 
 /** A benchmark prepared on our side: model loaded, data drawn. */
 export interface Workload {
+  /** Prepares what the next run needs and the peer does not; not measured. */
+  prepare?(): Promise<void>;
   /**
    * Runs the work once; resolves to the number of completed units (tokens, iterations, steps, 10⁹ operations), from
    * which the rate is computed.

@@ -57,6 +57,7 @@ export function ownSide(threads: number, program: string): Side {
       if (definition.kind === 'swap-memory') return { value: await swapMemory(definition.settings) };
       if (definition.kind === 'gateway') return gatewayCalls(definition.settings);
       const workload = await workloadOf(definition);
+      await workload.prepare?.();
       const [start, before] = [performance.now(), process.cpuUsage()];
       const units = await workload.run();
       const seconds = (performance.now() - start) / 1000;

@@ -45,7 +45,7 @@ function definitionsOf(model: VisionModelName): Definition[] {
     return { model, model_folder: visionFolder(model), folder };
   };
   const described = { better: 'higher', large, operations: null } as const;
-  const [pictures, repeats] = large ? [2, 1] : [8, 4];
+  const [pictures, repeats] = large ? [2, 1] : [8, 32];
   const episodes = large
     ? { groups: 2, group_size: 4, turns: 1, sampled: 24, mini_batch: 8 }
     : { groups: 4, group_size: 8, turns: 2, sampled: 24, mini_batch: 32 };

@@ -26,8 +26,49 @@ export const featureCount = ({ rows, columns }: PatchGrid, { mergeSize }: Pick<E
 
 /** Returns the feeds that encode the pictures, in their order. */
 export function encoderFeeds(c: EncoderConfig, pictures: readonly PicturePatches[]): EncoderFeeds {
-  const unit = c.mergeSize ** 2;
+  const { total, feeds } = knownLayout(c, pictures);
   const width = patchWidth(c);
+  const isWhole = pictures.length === 1 && pictures[0].values.length === total * width;
+  const patches = isWhole ? pictures[0].values : new Float32Array(total * width);
+  let at = 0;
+  for (const { values } of isWhole ? [] : pictures) {
+    patches.set(values, at);
+    at += values.length;
+  }
+  return {
+    feeds: { patches: float32(patches, [total, width]), ...feeds },
+    counts: pictures.map(picture => featureCount(picture, c)),
+  };
+}
+
+/** Feeds that depend only on the numbers of patches of the pictures. */
+interface PatchLayout {
+  /** Number of patches, with the dummy square. */
+  total: number;
+  feeds: Record<string, Tensor>;
+}
+
+/** Maximum number of kept layouts of an encoder; the one that was not used for longest is dropped. */
+const mostLayouts = 16;
+/** Largest layout that is kept, in patches. */
+const mostPatches = 4096;
+const layouts = new WeakMap<EncoderConfig, Map<string, PatchLayout>>();
+
+/** Returns the layout of pictures; that of small pictures is kept, because the pictures of an environment have equal sizes. */
+function knownLayout(c: EncoderConfig, pictures: readonly PatchGrid[]): PatchLayout {
+  let kept = layouts.get(c);
+  if (!kept) layouts.set(c, (kept = new Map<string, PatchLayout>()));
+  const key = pictures.map(({ rows, columns }) => `${rows}×${columns}`).join();
+  const layout = kept.get(key) ?? layOut(c, pictures);
+  if (layout.total > mostPatches) return layout;
+  kept.delete(key);
+  kept.set(key, layout);
+  if (kept.size > mostLayouts) kept.delete(kept.keys().next().value!);
+  return layout;
+}
+
+function layOut(c: EncoderConfig, pictures: readonly PatchGrid[]): PatchLayout {
+  const unit = c.mergeSize ** 2;
   const blocks: Record<'window' | 'picture', number[][]> = { window: [], picture: [] };
   let count = 0;
   for (const picture of pictures) {
@@ -39,15 +80,9 @@ export function encoderFeeds(c: EncoderConfig, pictures: readonly PicturePatches
   }
   const padded = Object.values(blocks).some(of => of.some(({ length }) => length < longest(of)));
   const total = count + (padded ? unit : 0);
-  const patches = new Float32Array(total * width);
-  let at = 0;
-  for (const { values } of pictures) {
-    patches.set(values, at);
-    at += values.length;
-  }
   return {
+    total,
     feeds: {
-      patches: float32(patches, [total, width]),
       ...(c.kind === 'siglip'
         ? { patch_positions: positionFeed(c, pictures, total) }
         : rotationFeeds(c, pictures, total)),
@@ -55,7 +90,6 @@ export function encoderFeeds(c: EncoderConfig, pictures: readonly PicturePatches
       ...(c.kind === 'qwen2_5_vl' && blockFeeds('window', blocks.window, total, count, c.heads)),
       ...blockFeeds('picture', blocks.picture, total, count, c.heads),
     },
-    counts: pictures.map(picture => featureCount(picture, c)),
   };
 }
 

@@ -4,8 +4,16 @@ import type { Normalization } from './processor-options';
 
 const { fround } = Math;
 
-/** Returns the float32 value of each pixel value, for the three channels. */
-export function normalizedValues({ rescaleFactor, mean, std }: Normalization): Float32Array[] {
+const known = new WeakMap<Normalization, Float32Array[]>();
+
+/** Returns the float32 value of each pixel value, for the three channels; computed once for each object. */
+export function normalizedValues(options: Normalization): Float32Array[] {
+  let values = known.get(options);
+  if (!values) known.set(options, (values = computed(options)));
+  return values;
+}
+
+function computed({ rescaleFactor, mean, std }: Normalization): Float32Array[] {
   const inverse = fround(1 / rescaleFactor);
   return mean.map((_, channel) => {
     const center = fround(fround(mean[channel]) * inverse);

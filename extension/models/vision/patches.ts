@@ -67,21 +67,36 @@ export function picturePatches(picture: Picture, options: PatchOptions): Picture
   const { rows, columns } = patchGrid(picture.width, picture.height, options);
   const { width, pixels } = resize(picture, columns * patchSize, rows * patchSize, options.filter);
   const channels = normalizedValues(options);
-  const area = patchSize * patchSize;
-  const values = new Float32Array(rows * columns * 3 * temporalPatchSize * area);
-  let to = 0;
-  const copyPatch = (top: number, left: number): void => {
-    channels.forEach((floats, channel) => {
-      const first = to;
-      for (let y = top; y < top + patchSize; y++)
-        for (let x = left; x < left + patchSize; x++) values[to++] = floats[pixels[(y * width + x) * 3 + channel]];
-      for (let time = 1; time < temporalPatchSize; time++, to += area) values.copyWithin(to, first, first + area);
-    });
-  };
+  const size = 3 * temporalPatchSize * patchSize * patchSize;
+  const values = new Float32Array(rows * columns * size);
+  let patch = 0;
   for (let blockRow = 0; blockRow < rows; blockRow += mergeSize)
     for (let blockColumn = 0; blockColumn < columns; blockColumn += mergeSize)
       for (let row = blockRow; row < blockRow + mergeSize; row++)
-        for (let column = blockColumn; column < blockColumn + mergeSize; column++)
-          copyPatch(row * patchSize, column * patchSize);
+        for (let column = blockColumn; column < blockColumn + mergeSize; column++) {
+          const into = values.subarray(patch * size, ++patch * size);
+          copyPatch(pixels, (row * width + column) * patchSize, width, channels, into, options);
+        }
   return { rows, columns, values };
+}
+
+/** Writes the patch whose first pixel is number `first` of a picture. */
+function copyPatch(
+  pixels: Uint8Array,
+  first: number,
+  width: number,
+  channels: readonly Float32Array[],
+  into: Float32Array,
+  { patchSize, temporalPatchSize }: PatchOptions,
+): void {
+  const area = patchSize * patchSize;
+  let to = 0;
+  for (let channel = 0; channel < 3; channel++) {
+    const floats = channels[channel];
+    const from = to;
+    for (let y = 0; y < patchSize; y++)
+      for (let x = 0, at = (first + y * width) * 3 + channel; x < patchSize; x++, at += 3)
+        into[to++] = floats[pixels[at]];
+    for (let time = 1; time < temporalPatchSize; time++, to += area) into.copyWithin(to, from, from + area);
+  }
 }

@@ -7,6 +7,8 @@ import { PNG } from 'pngjs';
 import { decodeJpeg, isJpeg } from './jpeg-decoder';
 import { PictureError, checkPictureSize, maxPictureBytes } from './picture';
 import type { Picture } from './picture';
+import { plainPixels } from './plain-png';
+import type { PngChunk } from './plain-png';
 
 const signature = Buffer.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 
@@ -27,10 +29,12 @@ export async function decodePicture(file: Uint8Array): Promise<Picture> {
 
 function decodePng(bytes: Buffer): Picture {
   const header = readHeader(bytes);
-  if (header.interlaced) checkInflatedSize(bytes, header);
+  const { width, height, chunks } = header;
+  const plain = plainPixels(chunks);
+  if (plain) return { width, height, pixels: plain.channels === 3 ? plain.data : onWhite(plain.data) };
+  if (header.interlaced) checkInflatedSize(header);
   try {
-    const { width, height, data } = PNG.sync.read(bytes);
-    return { width, height, pixels: onWhite(data) };
+    return { width, height, pixels: onWhite(PNG.sync.read(bytes).data) };
   } catch {
     throw damaged();
   }
@@ -52,6 +56,7 @@ interface Header {
   /** Bytes of a row of pixels. */
   rowBytes: number;
   interlaced: boolean;
+  chunks: PngChunk[];
 }
 
 /** Samples per pixel of each PNG colour type. */
@@ -65,26 +70,28 @@ function readHeader(bytes: Buffer): Header {
   checkPictureSize(width, height);
   if (depth > 8)
     throw new PictureError(`has ${depth} bits per channel, and only 8 are decoded: save the picture with 8 bits`);
-  if (chunksOf(bytes).some(({ type }) => type === 'acTL'))
+  const chunks = chunksOf(bytes);
+  if (chunks.some(({ type }) => type === 'acTL'))
     throw new PictureError('is an animated PNG file: send one PNG file per frame');
   return {
     width,
     height,
     rowBytes: Math.ceil((width * (samples[bytes[25]] ?? 4) * depth) / 8),
     interlaced: bytes[28] !== 0,
+    chunks,
   };
 }
 
 const chunkType = (bytes: Buffer, at: number): string => bytes.toString('latin1', at + 4, at + 8);
 
-/** Returns type and data of each chunk up to IEND. */
-function chunksOf(bytes: Buffer): { type: string; data: Buffer }[] {
-  const chunks: { type: string; data: Buffer }[] = [];
+/** Returns each chunk up to IEND. */
+function chunksOf(bytes: Buffer): PngChunk[] {
+  const chunks: PngChunk[] = [];
   for (let at = 8; at + 12 <= bytes.length;) {
     const size = bytes.readUInt32BE(at);
     if (at + 12 + size > bytes.length) break;
     const type = chunkType(bytes, at);
-    chunks.push({ type, data: bytes.subarray(at + 8, at + 8 + size) });
+    chunks.push({ type, data: bytes.subarray(at + 8, at + 8 + size), checksum: bytes.readUInt32BE(at + 8 + size) });
     if (type === 'IEND') return chunks;
     at += 12 + size;
   }
@@ -92,8 +99,8 @@ function chunksOf(bytes: Buffer): { type: string; data: Buffer }[] {
 }
 
 /** pngjs limits the decompressed size only of files that are not interlaced. */
-function checkInflatedSize(bytes: Buffer, { rowBytes, height }: Header): void {
-  const data = chunksOf(bytes).flatMap(chunk => (chunk.type === 'IDAT' ? [chunk.data] : []));
+function checkInflatedSize({ rowBytes, height, chunks }: Header): void {
+  const data = chunks.flatMap(chunk => (chunk.type === 'IDAT' ? [chunk.data] : []));
   // The seven passes have at most two rows for each row of the picture: of its bytes, and one byte for their filter.
   const maxOutputLength = 2 * (rowBytes + 8) * height + 64;
   try {

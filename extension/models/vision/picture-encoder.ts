@@ -11,6 +11,8 @@ import type { EncoderNetwork } from './encoder-graphs';
 import type { PatchGrid, PicturePatches } from './patches';
 
 const defaultScores = 2 ** 22;
+/** With narrower hidden states, an operator is faster on one thread than divided among several; its results are the same. */
+const narrowest = 256;
 
 export interface PictureEncoderOptions extends SessionOptions {
   /** Whether the layers' intermediate values are recomputed in the backward pass instead of being kept in memory. */
@@ -42,7 +44,7 @@ export class PictureEncoder {
     let at = 0;
     for (const batch of encoderBatches(parts, options.maxScores)) {
       const { feeds, counts } = encoderFeeds(network.config, batch);
-      const session = await (this.encoding ??= this.session(encodeGraph(network, loweringOf(this.options))));
+      const session = await (this.encoding ??= this.encodingSession());
       const { features } = await session.run({ ...bank?.feeds(), ...feeds });
       const own = width * counts.reduce((sum, count) => sum + count, 0);
       values.set((features.data as Float32Array).subarray(0, own), at);
@@ -73,6 +75,7 @@ export class PictureEncoder {
       const { feeds, counts } = encoderFeeds(network.config, batch);
       const session = await (this.training ??= this.session(
         encoderGradientGraph(network, loweringOf(options), options.checkpointed ?? false),
+        options,
       ));
       const own = width * counts.reduce((sum, count) => sum + count, 0);
       const rows = feeds.patches.dims[0] / network.config.mergeSize ** 2;
@@ -85,8 +88,14 @@ export class PictureEncoder {
     }
   }
 
-  private session(graph: ReturnType<typeof encodeGraph>): Promise<Session> {
-    return Session.create(graph, { ...this.options, folder: this.network.folder });
+  private encodingSession(): Promise<Session> {
+    const { network, options } = this;
+    const threads = network.config.hiddenSize < narrowest ? 1 : options.threads;
+    return this.session(encodeGraph(network, loweringOf(options)), { ...options, threads });
+  }
+
+  private session(graph: ReturnType<typeof encodeGraph>, options: SessionOptions): Promise<Session> {
+    return Session.create(graph, { ...options, folder: this.network.folder });
   }
 }
 
