@@ -158,29 +158,29 @@ describe.skipIf(!installed)('verifiers evaluates environments of ragen env serve
     expect(wrong.errors[0].message).toContain('action is "Fly": use one of Up, Down, Left, Right');
   });
 
-  test('texts: a right answer, a wrong value and a wrong format', async () => {
+  test('texts: a right answer, a wrong value, a wrong format and a number', async () => {
     const problems = countdown.create(countdown.config.parse({}));
     const replies: string[] = [];
     const here: Awaited<ReturnType<typeof played>>[] = [];
-    for (const seed of [1, 2, 3]) {
+    for (const seed of [1, 2, 3, 4]) {
       const { observation } = await problems.reset({ seed });
       const [solution] = (await problems.solve!()) as [string];
       const numbers = /\[(.*)\]/.exec(observation as string)![1].split(', ');
-      replies.push([solution, numbers.join(' * '), 'I do not know.'][seed - 1]);
+      replies.push([solution, numbers.join(' * '), 'I do not know.', '2.5'][seed - 1]);
       here.push(await played(problems, seed, [replies[seed - 1]]));
     }
-    expect(here.map(({ sum }) => sum)).toEqual([1, 0.1, 0]);
+    expect(here.map(({ sum }) => sum)).toEqual([1, 0.1, 0, 0]);
     const model = await scripted(new Map(here.map(({ observation }, i) => [observation, [replies[i]]])));
-    const evaluated = await evaluate('countdown', [1, 2, 3], model);
-    expect(evaluated.map(({ errors }) => errors)).toEqual([[], [], []]);
-    expect(evaluated.map(rewardOf)).toEqual([1, 0.1, 0]);
+    const evaluated = await evaluate('countdown', [1, 2, 3, 4], model);
+    expect(evaluated.map(({ errors }) => errors)).toEqual([[], [], [], []]);
+    expect(evaluated.map(rewardOf)).toEqual([1, 0.1, 0, 0]);
   });
 
   test('replies of ragen-tiny, which ragen gateway serves', async () => {
     const { url, log } = await started<{ url: string; log: string }>(
       ...['gateway', '--model', 'ragen-tiny', '--threads', '1', '--max-new-tokens', '32', '--log', 'calls.jsonl'],
     );
-    const evaluated = await evaluate('countdown', [4, 5], url);
+    const evaluated = await evaluate('countdown', [5, 6], url);
     const calls = readFileSync(log, 'utf8')
       .trim()
       .split('\n')

@@ -11,7 +11,11 @@ const reset = z.looseObject({
   member: z.int().min(0).optional(),
   mode: z.enum(['train', 'val']).optional(),
 });
-const action = z.strictObject({ action: z.union([z.string(), z.int()]), metadata: z.looseObject({}).optional() });
+// Clients such as verifiers read a reply as JSON first, so a text such as "2.5" or "true" arrives as a value.
+const action = z.strictObject({
+  action: z.union([z.string(), z.number(), z.boolean()]),
+  metadata: z.looseObject({}).optional(),
+});
 const step = z.looseObject({ action, episode_id: z.string().max(255).nullish() });
 const message = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('reset'), data: reset.default({}) }),
@@ -218,7 +222,7 @@ const stateOf = (session: Session, episodeId = session.id): Record<string, unkno
  * Returns the action that a client means by a name, an id or a text.
  * @throws ServiceError 422 if the episode has no such action
  */
-function meant(given: number | string, names: Readonly<Record<number, string>> | undefined): number | string {
+function meant(given: number | string | boolean, names: Readonly<Record<number, string>> | undefined): number | string {
   const action = actionMeant(given, names);
   if (action !== undefined) return action;
   throw new ServiceError(422, `action is ${JSON.stringify(given)}: use one of ${Object.values(names!).join(', ')}`);

@@ -309,13 +309,13 @@ export function taskText(
 
 /** Returns the action that a client means by a name, an id or a text; undefined if the episode has no such action. */
 export function actionMeant(
-  given: number | string,
+  given: number | string | boolean,
   names: Readonly<Record<number, string>> | undefined,
 ): number | string | undefined {
-  if (!names) return given;
+  if (!names) return String(given);
   const wanted = String(given).trim().toLowerCase();
   const named = Object.entries(names).find(([, name]) => name.toLowerCase() === wanted);
-  if (named && typeof given === 'string') return Number(named[0]);
+  if (named && typeof given !== 'number') return Number(named[0]);
   return Object.hasOwn(names, wanted) ? Number(wanted) : undefined;
 }
 

@@ -73,6 +73,9 @@ describe('OpenEnv over plain HTTP', () => {
     expect(await detail('/step', { action: { action: 'Fly' }, episode_id: 'c' })).toBe(
       'action is "Fly": use one of Left, Down, Right, Up',
     );
+    await request(url, '/countdown/reset', { seed: 5, episode_id: 'c' });
+    const texts = { action: { action: 2.5 }, episode_id: 'c' };
+    expect((await request(url, '/countdown/step', texts)).json).toMatchObject({ reward: 0, done: true });
     expect(await detail('/reset', { seed: -1 })).toMatch(/^body\.seed: /);
     expect(await detail('/step', { action: 'Up' })).toMatch(/^body\.action: /);
     expect(await detail('/step', [])).toMatch(/^body: /);
@@ -86,7 +89,12 @@ it('an action is recognized by its name in upper or lower case, or by its id', (
   expect(['left', 1, '', '__proto__', 'constructor'].map(given => actionMeant(given, names))).toEqual(
     Array(5).fill(undefined),
   );
-  expect(actionMeant('any text', undefined)).toBe('any text');
+  expect(['any text', 7, 2.5, true].map(given => actionMeant(given, undefined))).toEqual([
+    'any text',
+    '7',
+    '2.5',
+    'true',
+  ]);
 });
 
 describe('GymService', () => {
