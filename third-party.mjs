@@ -1,7 +1,7 @@
-// Writes the third-party notices of the package. The packages are those in the bundles according to esbuild
-// (dist/bundled-packages.json) and those that `.vscodeignore` includes besides the bundles. Their licence files and the
-// lockfile are the sources of THIRD-PARTY-NOTICES.txt (names, licences, licence texts) and of a bill of materials
-// (CycloneDX 1.6). Run the build first.
+// Writes the third-party notices of the package: images of other projects, and packages. The packages are those in the
+// bundles according to esbuild (dist/bundled-packages.json) and those that `.vscodeignore` includes besides the bundles.
+// Their licence files and the lockfile are the sources of THIRD-PARTY-NOTICES.txt (names, licences, licence texts) and of
+// a bill of materials of the packages (CycloneDX 1.6). Run the build first.
 //   node third-party.mjs            writes THIRD-PARTY-NOTICES.txt
 //   node third-party.mjs --check    checks that the file is up to date
 //   node third-party.mjs --sbom [linux-x64]   prints the bill of materials, for one platform's package
@@ -21,6 +21,28 @@ const longPaper = 50_000;
 
 /** Names of the packages that exist once per platform, and that belong to the package before their platform's name. */
 const platformPackages = ['@esbuild/', '@duckdb/node-bindings-'];
+
+/** Images of other projects that the package contains, with their licence in their folder. */
+const images = [
+  {
+    folder: 'envs/frozen-lake/sprites',
+    about: {
+      name: 'gymnasium (images of FrozenLake)',
+      version: '1.4.0',
+      licence: 'MIT',
+      address: 'https://github.com/Farama-Foundation/Gymnasium',
+    },
+  },
+  {
+    folder: 'envs/sokoban/sprites',
+    about: {
+      name: 'gym-sokoban (images)',
+      version: '0.0.6',
+      licence: 'MIT',
+      address: 'https://github.com/mpSchrader/gym-sokoban',
+    },
+  },
+];
 
 /** Folders of all shipped packages, sorted. A package that exists once per platform is not listed. */
 export function shippedPackages() {
@@ -70,7 +92,7 @@ function papersOf(folder, { name }) {
 
 /** The text of the notices. Throws if a package declares no licence or has no licence text. */
 export function noticesText() {
-  const packages = shippedPackages().map(folder => ({ folder, about: aboutOf(folder) }));
+  const packages = [...shippedPackages().map(folder => ({ folder, about: aboutOf(folder) })), ...images];
   const unknown = packages.filter(({ about }) => !about.licence);
   if (unknown.length > 0)
     throw new Error(`${unknown[0].folder} declares no licence: remove it, or find its terms of use`);

@@ -1,8 +1,9 @@
-// A small raster drawing for pictures of states: filled rectangles, discs, and numbers, encoded as a PNG. Equal calls
-// give equal pixels. There is no smoothing, so a shape has exactly the colours that it was drawn with. Coordinates are
-// pixels from the top left; parts outside the drawing are not drawn.
+// A small raster drawing for pictures of states: filled rectangles, discs, numbers and images, encoded as a PNG. Equal
+// calls give equal pixels. There is no smoothing, so a shape has exactly the colours that it was drawn with. Coordinates
+// are pixels from the top left; parts outside the drawing are not drawn.
 import { PNG } from 'pngjs';
 import type { Colour } from './picture';
+import type { Sprite } from './sprite';
 
 /** The digits as 3 × 5 pixels, row by row. */
 const digits = [
@@ -17,6 +18,10 @@ const digits = [
   '111101111101111',
   '111101111001111',
 ];
+
+/** A channel of a pixel after an image's pixel is drawn over it: the value of pygame 2.6 for surfaces without alpha. */
+const blended = (under: number, over: number, alpha: number): number =>
+  alpha === 255 ? over : under + (((over - under) * alpha + over) >> 8);
 
 /** Columns and rows of a digit, and the columns from one digit to the next. */
 const [digitColumns, digitRows, digitStep] = [3, 5, 4];
@@ -73,6 +78,18 @@ export class Drawing {
         this.rectangle(left + column * pixel, top + row * pixel, pixel, pixel, colour);
       }),
     );
+  }
+
+  /** Draws an image with its upper left corner at (x, y), which are whole numbers. */
+  image({ width, height, data }: Sprite, x: number, y: number): void {
+    const to = this.picture.data;
+    for (let row = Math.max(0, -y); row < Math.min(height, this.height - y); row++)
+      for (let column = Math.max(0, -x); column < Math.min(width, this.width - x); column++) {
+        const from = 4 * (row * width + column);
+        const at = 4 * ((y + row) * this.width + x + column);
+        for (let channel = 0; channel < 3; channel++)
+          to[at + channel] = blended(to[at + channel], data[from + channel], data[from + 3]);
+      }
   }
 
   /** Returns the drawing as an RGB PNG. */

@@ -7,11 +7,12 @@ import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
 import { Pcg64 } from '../api/random/pcg64';
 import { relativeSentences, structuredState } from '../api/state-text';
-import { renderMode } from '../api/render-mode';
+import { picture as pictureStyle, renderMode } from '../api/render-mode';
 import { drawnMove, dynamics } from './dynamics';
 import { drawLake, goal, hole, moved, type Lake } from './lake';
 import { lakePicture } from './picture';
 import { bestMoves, plan } from './solver';
+import { checkSprites, spriteLake } from './sprites';
 
 const meanings = ['player', 'empty', 'hole', 'goal', 'player in hole', 'player on goal'];
 
@@ -32,6 +33,14 @@ const config = z.strictObject({
     .default(null)
     .describe('seed of one map that all episodes share; null: the seed of an episode determines its map'),
   render_mode: renderMode,
+  picture: pictureStyle,
+  sprites_folder: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe(
+      'folder gymnasium/envs/toy_text/img of Gymnasium 0.29 to 1.3, for sprites with its elf; null: the sprites of Gymnasium 1.4',
+    ),
   observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
   action_lookup: z
     .record(z.enum(['1', '2', '3', '4']), z.string())
@@ -52,6 +61,17 @@ const coordinates = (size: number) =>
 const inPicture =
   ' The state is a picture, a square for each tile: holes are dark blue, the goal is a red present, and the player wears green.';
 
+const inSprites =
+  ' The state is a picture, a square for each tile: holes are dark blue, the goal is a red flag, the start has the letter S, and the player' +
+  ' is a grey figure, of whom nothing is seen in a hole.';
+const inElfSprites =
+  ' The state is a picture, a square for each tile: holes are blue, the goal is a present, the start is a stool, and the player is an elf in' +
+  ' green, of whom cracks in a hole are left.';
+
+type Shown = Pick<z.infer<typeof config>, 'picture' | 'sprites_folder'>;
+const pictureText = ({ picture, sprites_folder }: Shown): string =>
+  picture === 'tiles' ? inPicture : sprites_folder === null ? inSprites : inElfSprites;
+
 export default defineEnvironment({
   name: 'frozen_lake',
   config,
@@ -66,20 +86,25 @@ export default defineEnvironment({
     structured: 'a JSON object with rows and columns from 0, such as {"player": [0, 1], "goal": [3, 3]}',
     symbolic: `the grid, one row per line, with the symbols ${meanings.map((meaning, i) => `${grid_lookup[`${i}` as '0']} ${meaning}`).join(', ')}`,
   }),
-  instruction: ({ size, is_slippery, observation_format, render_mode }) =>
+  instruction: ({ size, is_slippery, observation_format, render_mode, ...shown }) =>
     'You are on a frozen lake. Walk to the goal and keep out of the holes.' +
     (is_slippery ? ' The ice is slippery: a move may carry you sideways.' : '') +
-    (render_mode === 'rgb_array' ? inPicture : observation_format === 'grid' ? '' : coordinates(size)) +
+    (render_mode === 'rgb_array' ? pictureText(shown) : observation_format === 'grid' ? '' : coordinates(size)) +
     ' Answer with your moves, for example <answer> Right || Down </answer>.',
 
+  dependencies: ({ render_mode, picture, sprites_folder }) => {
+    if (render_mode === 'rgb_array' && picture === 'sprites') checkSprites(sprites_folder);
+  },
+
   create(config) {
-    const { size } = config;
+    const { size, picture, sprites_folder } = config;
     const ice = dynamics(config.is_slippery, config.success_rate);
     const symbols = meanings.map((_, i) => config.grid_lookup[`${i}` as '0']);
     let lake: Lake;
     let drawn: number | undefined; // seed for which `lake` was drawn
     let cell = 0;
-    let observations: Observation[] = []; // observations of `lake` by the player's cell
+    let move: number | undefined; // the last action, which sprites show
+    let observations: Observation[] = []; // observations of `lake` by the player's cell and the last action
     let slips: Pcg64;
     let best: Int8Array | undefined; // best moves on `lake`, computed at the first `solve`
 
@@ -103,9 +128,11 @@ export default defineEnvironment({
         ['Holes', cellsOf(hole)],
       ]);
     };
+    const pictured = () =>
+      picture === 'sprites' ? spriteLake(lake, cell, move, sprites_folder) : lakePicture(lake, cell);
     const render = (mode: string): Observation =>
       mode === 'rgb_array'
-        ? { text: '<image>', images: [lakePicture(lake, cell)] }
+        ? { text: '<image>', images: [pictured()] }
         : mode === 'coord'
           ? coord()
           : mode === 'grid_coord'
@@ -113,7 +140,7 @@ export default defineEnvironment({
             : grid();
 
     const shown = config.render_mode === 'text' ? config.observation_format : config.render_mode;
-    const observation = () => (observations[cell] ??= render(shown));
+    const observation = () => (observations[5 * cell + (move ?? 4)] ??= render(shown));
 
     return {
       reset({ seed }) {
@@ -127,6 +154,7 @@ export default defineEnvironment({
         slips = new Pcg64(seed);
         slips.random(); // one draw for the initial state, as in Gymnasium
         cell = lake.start;
+        move = undefined;
         return { observation: observation() };
       },
 
@@ -136,6 +164,7 @@ export default defineEnvironment({
         const ended = lake.tiles[cell] === goal || lake.tiles[cell] === hole;
         if (valid) {
           const uniform = slips.random();
+          move = action - 1;
           if (!ended) cell = moved(cell, drawnMove(ice[action - 1], uniform), size);
         }
         const tile = lake.tiles[cell];

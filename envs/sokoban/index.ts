@@ -5,11 +5,12 @@ import { z } from 'zod';
 import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
 import { relativeSentences, structuredState } from '../api/state-text';
-import { renderMode } from '../api/render-mode';
+import { picture as pictureStyle, renderMode } from '../api/render-mode';
 import { drawRoom } from './generator';
 import { roomPicture } from './picture';
 import { box, boxOnTarget, player, push, target, type Room } from './room';
 import { solveRoom } from './solver';
+import { spriteRoom } from './sprites';
 
 const meanings = ['wall', 'empty', 'target', 'box on target', 'box', 'player', 'player on target'];
 
@@ -29,6 +30,7 @@ const config = z
       .default(300)
       .describe('maximum depth of the search that generates a room by playing backwards from its solution'),
     render_mode: renderMode,
+    picture: pictureStyle,
     observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
     action_lookup: z
       .record(z.enum(['1', '2', '3', '4']), z.string())
@@ -54,6 +56,10 @@ const inColours =
   ' The state is a picture, a square for each cell: walls are black, empty cells are white, targets are pink, boxes are brown, boxes on a' +
   ' target are orange, the player is green, and yellow on a target.';
 
+const inSprites =
+  ' The state is a picture, a square for each cell: walls are of brick, empty cells are black, targets are red frames, boxes are yellow, boxes on' +
+  ' a target have a red frame, the player is green, and has a red frame on a target.';
+
 export default defineEnvironment({
   name: 'sokoban',
   config,
@@ -69,11 +75,13 @@ export default defineEnvironment({
       'a JSON object with rows and columns from 0, such as {"player": [2, 1], "box": [2, 2], "target": [3, 4]}; lists of pairs for several boxes',
     symbolic: `the grid, one row per line, with the symbols ${meanings.map((meaning, i) => `${grid_lookup[`${i}` as '0']} ${meaning}`).join(', ')}`,
   }),
-  instruction: ({ dim_room, observation_format, render_mode }) =>
+  instruction: ({ dim_room, observation_format, render_mode, picture }) =>
     'You are the player of a Sokoban puzzle. Push all boxes onto the targets. To push a box, stand next to it and move towards it: box and' +
     ' player go one cell that way. Boxes cannot be pushed through walls or other boxes, and cannot be pulled.' +
     (render_mode === 'rgb_array'
-      ? inColours
+      ? picture === 'sprites'
+        ? inSprites
+        : inColours
       : observation_format === 'grid'
         ? ''
         : coordinates(dim_room, observation_format)) +
@@ -98,7 +106,10 @@ export default defineEnvironment({
     };
     const picture = (): Observation => {
       const cells = Array.from(room.state, (_, at) => seen(at));
-      return { text: '<image>', images: [roomPicture(cells, width)] };
+      return {
+        text: '<image>',
+        images: [config.picture === 'sprites' ? spriteRoom(cells, width) : roomPicture(cells, width)],
+      };
     };
     const coord = () => {
       const cells = (kind: number, of = room.state) => [...of.keys()].filter(at => of[at] === kind);

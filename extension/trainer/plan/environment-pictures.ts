@@ -1,6 +1,7 @@
 // The size of the pictures that an environment's states are, known from its configuration before a run starts.
 // test/unit/envs/pictures.test.ts compares the sizes with the pictures of the built-in environments.
 import { lakePictureSide } from '../../../envs/frozen-lake/picture';
+import { spriteLakeSide } from '../../../envs/frozen-lake/sprites';
 import { gridPictureSide } from '../../../envs/game-2048/picture';
 import { cubePictureSize } from '../../../envs/rubikscube/picture';
 import { roomPictureSize } from '../../../envs/sokoban/picture';
@@ -24,7 +25,10 @@ const count = (values: Values, key: string, otherwise: number): number =>
 
 /** Sizes by env_type, for env_config with `render_mode: rgb_array`. */
 const sizes: Readonly<Record<string, (values: Values) => PictureSize>> = {
-  frozen_lake: values => square(lakePictureSide(count(values, 'size', 4))),
+  frozen_lake: values => {
+    const sideOf = values.picture === 'sprites' ? spriteLakeSide : lakePictureSide;
+    return square(sideOf(count(values, 'size', 4)));
+  },
   game_2048: values => square(gridPictureSide(count(values, 'size', 4))),
   rubikscube: () => cubePictureSize,
   sokoban: values => {

@@ -51,6 +51,7 @@ def rows(size, p, slippery, rate, seeds):
         yield [seed, "/".join(lake), "".join(map(str, moves)), cells, trace.digest]
 
 
-sets = [(4, 0.9, True, 0.8, [*range(260), *range(10000, 10120)]), (4, 0.8, False, 0.8, range(60)),
-        (8, 0.8, True, 1 / 3, range(40)), (3, 0.5, True, 0.98, range(30))]
-print(dump({"size": n, "p": p, "slippery": s, "rate": r, "rows": list(rows(n, p, s, r, seeds))} for n, p, s, r, seeds in sets))
+if __name__ == "__main__":
+    sets = [(4, 0.9, True, 0.8, [*range(260), *range(10000, 10120)]), (4, 0.8, False, 0.8, range(60)),
+            (8, 0.8, True, 1 / 3, range(40)), (3, 0.5, True, 0.98, range(30))]
+    print(dump({"size": n, "p": p, "slippery": s, "rate": r, "rows": list(rows(n, p, s, r, seeds))} for n, p, s, r, seeds in sets))

@@ -5,7 +5,7 @@
 import { build, type BuildFailure, type Message, type StdinOptions } from 'esbuild';
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
-import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path';
+import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { scoredEntry, type SourceProblem } from '../../../protocol/environment-link';
 import { builtInSource, builtInText } from './built-in-environments';
@@ -146,7 +146,7 @@ export async function bundleEnvironment(source: string, scored?: ScoredSource): 
               return path === undefined ? undefined : { path, pluginData: { builtIn: true } };
             });
             onLoad({ filter: /.*/ }, ({ path, pluginData }) => {
-              if ((pluginData as { builtIn?: boolean } | undefined)?.builtIn)
+              if ((pluginData as { builtIn?: boolean } | undefined)?.builtIn || isImportedBuiltIn(path, source))
                 return { contents: builtInText(installation, path), loader: 'ts' };
               const refused = refusalOf(path);
               return refused === undefined ? undefined : { errors: [{ text: `${path} ${refused}` }] };
@@ -183,6 +183,12 @@ export async function bundleEnvironment(source: string, scored?: ScoredSource): 
     const at = errors[0].location ? `${problems[0].file}:${problems[0].line}` : source;
     throw new BuildError(at, `does not build (${errors[0].text}): fix the file and save it`, problems);
   }
+}
+
+/** Whether a file belongs to the built-in environments, and the entry file that imports it does not. */
+function isImportedBuiltIn(file: string, entry: string): boolean {
+  const folder = join(installation, 'envs') + sep;
+  return file.startsWith(folder) && !entry.startsWith(folder);
 }
 
 /** Returns an entry that exports the environment as default, and the rewards file as `rewards`. */

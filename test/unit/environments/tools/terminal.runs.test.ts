@@ -85,6 +85,25 @@ describe('play --input', () => {
   const play = async (cases: unknown[]) =>
     (await ragen<Transcript[]>(['play', '--input', '-', '--json'], JSON.stringify(cases))).document();
 
+  test('sprites are found by built-in environments and by files of the workspace that wrap them', async () => {
+    const wrap = (name: string) => {
+      write(`${name}.ts`, `import wrapped from 'ragen-workbench/envs/${name}';\nexport default wrapped;\n`);
+      return `${name}.ts`;
+    };
+    const names = ['sokoban', 'frozen_lake', 'noisy_lake'];
+    const config = { render_mode: 'rgb_array', picture: 'sprites' };
+    const episodes = await play(
+      [...names, ...names.map(wrap)].map(env => ({ env, config, seed: 10000, actions: [4] })),
+    );
+    const pictures = episodes.map(episode => {
+      const { observation, images, steps } = episode as Extract<Transcript, { steps: unknown }>;
+      expect(observation).toBe('<image>');
+      return [images![0], steps[0].images![0]];
+    });
+    expect(pictures.slice(3)).toEqual(pictures.slice(0, 3));
+    expect(new Set(pictures.flat()).size).toBe(4); // the rooms, and the lakes of both environments
+  });
+
   test('accepts ids and names, ends with the episode, and reports each error with its position', async () => {
     write('envs/counter/counter.ts', counter());
     write('cracked.ts', counter("if (action === 2) throw new Error('no way back');"));

@@ -37,7 +37,7 @@ test.each([
   expect(
     Object.fromEntries(Object.entries(components).map(([key, value]) => [key, (value as { weight: number }).weight])),
   ).toEqual(weights);
-  expect(env_config).toMatchObject({ render_mode: 'rgb_array' });
+  expect(env_config).toMatchObject({ render_mode: 'rgb_array', picture: 'sprites' });
   expect(max_actions_per_traj).toBe(config.agent_proxy.max_turn * config.agent_proxy.max_actions_per_turn);
   expect([config.ppo_mini_batch_size, config.actor_rollout_ref.actor.optim.lr, config.critic.optim.lr]).toEqual([
     32, 1e-6, 1e-5,
