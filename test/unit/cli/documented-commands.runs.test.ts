@@ -89,6 +89,7 @@ const filled = (words: readonly string[]): string[] =>
       .replace(/<run>\/checkpoints\/step-\d{6}/, `${run}/checkpoints/step-000003`)
       .replace(/^train-\d{6}-g\d{3}-m\d{2}$/, episode)
       .replace(/^<folder, hub id or ragen-tiny>$/, 'ragen-tiny')
+      .replace(/(?<=^sprites_folder=)\.venv\/.*/, join(root, 'test/golden/envs/sprites/stand-ins'))
       .replace('http://ray-head:8265', ray.url),
   );
 
