@@ -51,3 +51,19 @@ export function iterationOperations(s: IterationSettings): number {
   const all = s.groups * forward(s, s.prompt, 0) + s.groups * s.group_size * episode;
   return (1 + withBackward(s)) * all;
 }
+
+/** Shape of a vision encoder of the form of ViT, and the patches of a picture. */
+export interface EncoderShape {
+  hidden: number;
+  intermediate: number;
+  layers: number;
+  patches: number;
+  /** Values of a patch. */
+  patch_width: number;
+}
+
+/** Operations per encoded picture, without the projection to the decoder. */
+export function encoderOperations({ hidden, intermediate, layers, patches, patch_width }: EncoderShape): number {
+  const weights = layers * (4 * hidden ** 2 + 2 * hidden * intermediate) + patch_width * hidden;
+  return 2 * patches * weights + 4 * layers * hidden * patches ** 2;
+}

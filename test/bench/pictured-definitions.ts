@@ -2,8 +2,9 @@
 // neither side has their features.
 import { join } from 'node:path';
 import type { Definition } from './definitions';
+import { encoderOperations } from './necessary-operations';
 import { cacheFolder } from './random-model';
-import { visionFolder } from './vision-models';
+import { smolEncoder, visionFolder } from './vision-models';
 import type { VisionModelName } from './vision-models';
 
 /** Unit: pictures, read from PNG files and encoded to image features. */
@@ -56,6 +57,7 @@ function definitionsOf(model: VisionModelName): Definition[] {
       kind: 'encoding',
       unit: 'pictures/s',
       target: 1.5,
+      operations: large ? encoderOperations(smolEncoder) : null,
       settings: { ...shared('encoding'), pictures, repeats },
     },
     {

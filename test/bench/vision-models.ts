@@ -10,6 +10,7 @@ import { streamModel } from '../../extension/models/weights/safetensors-writer';
 import type { StreamedTensor } from '../../extension/models/weights/safetensors-writer';
 import { firstId, smolTemplate, tokenizerWith } from '../support/vision-checkpoints';
 import { goldenName } from '../support/vision-models';
+import type { EncoderShape } from './necessary-operations';
 import { cacheFolder, maxFileBytes, randomBlocks } from './random-model';
 
 /** `tiny`: ragen-tiny-vision. `smol`: the shape of SmolVLM-256M, which shows each picture as one tile. */
@@ -59,6 +60,17 @@ const smolConfig = {
     hidden_act: 'gelu_pytorch_tanh',
     layer_norm_eps: 1e-6,
   },
+};
+
+const { vision_config: seen } = smolConfig;
+
+/** The encoder of SmolVLM-256M, and the patches of a picture of one tile. */
+export const smolEncoder: EncoderShape = {
+  hidden: seen.hidden_size,
+  intermediate: seen.intermediate_size,
+  layers: seen.num_hidden_layers,
+  patches: (tile / seen.patch_size) ** 2,
+  patch_width: seen.num_channels * seen.patch_size ** 2,
 };
 
 const smolFiles = {
