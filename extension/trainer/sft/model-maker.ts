@@ -6,6 +6,8 @@ import { installation } from '../../node/installation';
 import type { OptimizerOptions } from '../../engine/loss-options';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { Weights } from '../../models/weights/weights';
+import { transformersName } from '../../models/vision/stored-names';
+import { readDecoderConfig } from '../../models/weights/model-folder';
 import { streamSafetensors, writeSafetensors } from '../../models/weights/safetensors-writer';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { EnvironmentProcess } from '../../environments/client/environment-process';
@@ -207,10 +209,14 @@ export function writeModelFiles(
   return vocab_size;
 }
 
-/** Writes model.safetensors; `BF16` rounds each weight. */
+/**
+ * Writes model.safetensors, with transformers' names of the tensors; `BF16` rounds each weight. The folder must have its
+ * config.json.
+ */
 export async function writeWeights(folder: string, weights: Weights, dtype: 'F32' | 'BF16'): Promise<void> {
+  const config = readDecoderConfig(folder);
   const tensors = weights.specs.map(({ name, dims, stored: shape = dims }) => ({
-    name,
+    name: transformersName(config, name),
     shape,
     data: weights.view(name),
   }));

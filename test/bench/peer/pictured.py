@@ -13,15 +13,10 @@ from transformers import AutoImageProcessor, AutoModelForImageTextToText, PreTra
 from training import policy_loss
 
 EVIDENCE = 4096
-# The decoder's tensors of ragen-tiny-vision have the names of a decoder without encoder.
-NAMES = {r"^model\.(layers|embed_tokens|norm)": r"model.language_model.\1"}
 
 
 def opened(s):
-    names = dict(key_mapping=NAMES) if s["model"] == "tiny" else {}
-    model = AutoModelForImageTextToText.from_pretrained(
-        s["model_folder"], dtype=torch.float32, attn_implementation="sdpa", **names
-    )
+    model = AutoModelForImageTextToText.from_pretrained(s["model_folder"], dtype=torch.float32, attn_implementation="sdpa")
     workload = json.loads((Path(s["folder"]) / "workload.json").read_text())
     return model.eval(), AutoImageProcessor.from_pretrained(s["model_folder"]), workload
 

@@ -1,6 +1,6 @@
 // The preset quickstart-vision and its bundled model ragen-tiny-vision: the model's size, its names of cells and moves, and
 // that the picture of a tile is one token; validation on maps that are never trained on.
-import { readdirSync, statSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { drawLake } from '../../../../envs/frozen-lake/lake';
@@ -39,6 +39,12 @@ test('the model is bundled under its name, with at most 1.5 M parameters and 4 M
   expect(decoder.count + encoder.count).toBeLessThan(1.5e6);
   const bytes = readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
   expect(bytes).toBeLessThan(4e6);
+});
+
+test('its tensors have the names that transformers reads', () => {
+  const bytes = readFileSync(join(folder, 'model.safetensors'));
+  const header = JSON.parse(bytes.toString('utf8', 8, 8 + Number(bytes.readBigUInt64LE(0)))) as Record<string, unknown>;
+  for (const name of Object.keys(header)) expect(name).toMatch(/^(__metadata__$|model\.(language_model|visual)\.)/);
 });
 
 test('the picture of a tile is one token, and a cell is two: its row and its column', async () => {

@@ -47,6 +47,9 @@ test(
     for (const part of ['decoder', 'encoder'] as const) expect(trained[part].flat).not.toEqual(model[part].flat);
     const tokenizer = readTokenizer(one.at);
     expect(tokenizer.pictures!.tokens({ width: 112, height: 112 })).toBe(16); // a token for each tile of a 4 × 4 lake
+    const weights = readFileSync(join(one.at, 'model.safetensors'), 'latin1');
+    expect(weights).toContain('"model.language_model.layers.0.'); // transformers' names
+    expect(weights).toContain('"model.visual.blocks.0.');
     const parameters = model.decoder.count + model.encoder.count;
     expect(one.lines).toContain(`model: ${parameters} parameters`);
     const { size } = statSync(join(one.at, 'model.safetensors'));
