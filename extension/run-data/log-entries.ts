@@ -44,6 +44,7 @@ const levelsOfEvents: Partial<Record<RunEvent['kind'], LogLevel>> = {
   plugin_version: 'warning',
   memory_plan: 'debug',
   longest_batch: 'debug',
+  plugin_charts: 'debug',
 };
 
 const entry = (line: string, about: Omit<LogEntry, 'raw' | 'markedAt'>): LogEntry => ({

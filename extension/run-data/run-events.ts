@@ -26,6 +26,7 @@ export const eventSchema = z.object({
     'plugin_mended',
     'plugin_version',
     'plugin_error',
+    'plugin_charts',
     'alarm',
     'setting',
     'warning',

@@ -13,6 +13,7 @@ import { arranged, type ShownGroup } from './charts/arrangement';
 import { arrange, type ChartSpec } from '../../extension/run-data/charts/catalogue';
 import { alarmedKeys } from '../../extension/run-data/charts/overview';
 import { metricName } from '../../extension/run-data/charts/metric-names';
+import { ownCharts } from '../../extension/run-data/charts/own-charts';
 import { panelGroups } from '../charts/panels';
 import { areSame } from '../shared/memoize-latest';
 import type { SeriesSummary } from '../charts/metric-series';
@@ -81,7 +82,10 @@ export const shownEnding = ({ run, ending, settings }: DashboardState): RunEndin
 /** Returns the charts of a run in the user's order. */
 export const groupsOf = ({ series, scored, events, settings }: GroupInputs): ShownGroup[] =>
   arranged(
-    [...panelGroups(settings.panels), ...arrange({ keys: series.keys, scored, tag: settings.tag ?? undefined })],
+    [
+      ...panelGroups(settings.panels),
+      ...arrange({ keys: series.keys, scored, tag: settings.tag ?? undefined, own: ownCharts(events) }),
+    ],
     {
       ...settings,
       alarmed: alarmedKeys(events),

@@ -61,7 +61,7 @@ export interface ReportChartsBlock {
   readonly kind: 'charts';
   /**
    * Names of the charts: a key of a metric, or the id of a chart of the dashboard, such as `success` or `entropy`
-   * (extension/run-data/charts/chart-plan.ts). A chart for which no run has values is left out.
+   * (extension/run-data/charts/chart-plan.ts), or `plugin_charts/<name>` of a plug-in. A chart for which no run has values is left out.
    */
   readonly charts: readonly string[];
 }

@@ -1,29 +1,21 @@
 // Assigns metrics to charts, and charts to groups. The metrics that show whether a run is healthy come first, then the
 // metrics that an RL practitioner checks next. Every other metric is assigned to a group by its key, so a new metric
 // gets a chart although this file does not name it.
+import { appendAll } from '../../common/lists';
 import type { Unit } from '../../common/format-values';
-import { hue } from '../../common/palette';
-import { groupsOfCharts, type Planned } from './chart-plan';
+import type { ChartPlan } from '../../../envs/api/plugins/chart';
+import { groupsOfCharts, ownStart } from './chart-plan';
+import {
+  bySide,
+  coloursOf,
+  computedLine,
+  inOwnColour,
+  isValidation,
+  labelled,
+  type ChartLine,
+  type LineBand,
+} from './chart-lines';
 import { metricName, quantityName } from './metric-names';
-
-/**
- * Band around a line. If the run logs two metrics as the band's edges, `low` and `high` are the keys of these metrics.
- * Otherwise the line is a success rate and the band is its confidence interval; `episodes` is the key of the metric
- * that counts the episodes.
- */
-export type LineBand = { low: string; high: string } | { episodes: string; tag: string; side: 'train' | 'val' };
-
-export interface ChartLine {
-  key: string;
-  /** Name of the line, unique within its chart. */
-  label: string;
-  /**
-   * Palette index of the line. Training lines and other lines have cool colours, validation lines have warm ones, so
-   * that each side has the same colour in every chart.
-   */
-  colour: number;
-  band?: LineBand;
-}
 
 /** The settings of a chart that the user made. */
 export interface Panel {
@@ -44,8 +36,12 @@ export interface ChartSpec {
    */
   id: string;
   title: string;
+  /** What the chart shows, if its plan says it. */
+  explanation?: string;
   unit: Unit;
   lines: ChartLine[];
+  /** Whether a plug-in lists the metrics of the chart, which are also in other charts. */
+  listed?: boolean;
   /** Whether the chart shows the distribution of scores instead of lines. */
   scores?: boolean;
   /** The settings of a chart that the user made; undefined for the charts of the catalogue. */
@@ -82,21 +78,25 @@ export interface Arranged {
    * tags are shown.
    */
   tag?: string;
+  /** Charts of plug-ins (own-charts.ts). */
+  own?: readonly ChartPlan[];
 }
 
 /**
- * Returns the chart groups of a run in display order. Each shown key occurs in exactly one chart: as a line, or as an
- * edge of a band.
+ * Returns the chart groups of a run in display order. Each shown key occurs in exactly one chart, as a line or as an edge
+ * of a band, and also in the charts of plug-ins that list it.
  */
-export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
+export function arrange({ keys, scored = false, tag, own = [] }: Arranged): ChartGroup[] {
   const tags = tagsOf(keys);
   const hidden = tag !== undefined && tags.includes(tag) ? tags.filter(other => other !== tag) : [];
   const shown = keys.filter(key => key !== 'wall_s' && !hidden.includes(key.split('/')[1]));
   const free = new Set(shown);
   const bounds = boundsOf(free);
+  const ofPlugins = own.flatMap(plan => ownCharts(plan, shown, bounds));
+  for (const { lines } of ofPlugins) for (const { key } of lines) if (key.startsWith(ownStart)) free.delete(key);
   const groups = groupsOfCharts.map(({ id, title, charts }) => ({
     ...{ id, title },
-    charts: charts.flatMap(planned => take(planned, free, bounds)),
+    charts: charts.flatMap(plan => take(plan, free, bounds)),
   }));
   if (scored) groups[0].charts.push({ id: 'scores', title: 'Scores', unit: 'number', lines: [], scores: true });
   byTag(
@@ -105,10 +105,7 @@ export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
     bounds,
     groups.find(({ id }) => id === 'environments')!,
   );
-  ofPlugins(
-    free,
-    groups.find(({ id }) => id === 'plugins')!,
-  );
+  appendAll(groups.find(({ id }) => id === 'plugins')!.charts, [...ofPlugins, ...unplanned(free)]);
   const other: ChartGroup = { id: 'other', title: 'Other', charts: [] };
   for (const key of [...free].sort(naturally)) {
     const at = groupsOfCharts.findIndex(({ rest }) => rest.test(key));
@@ -151,34 +148,57 @@ function boundsOf(free: Set<string>): Map<string, LineBand> {
   return bounds;
 }
 
-/** Returns the charts of a planned chart: none without a key, and several if the keys are to stand apart. */
-function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>): ChartSpec[] {
-  const groups = planned.keys.map(want => {
-    if (want instanceof RegExp) return [...free].filter(key => want.test(key));
+/**
+ * Returns the charts of a plan: none without a key, and several if the keys are to stand apart. The keys of its lines are
+ * removed from `free`.
+ * @param idOf returns the id of the chart of keys that end in `name`, if they are to stand apart
+ */
+function take(
+  plan: ChartPlan,
+  free: Set<string>,
+  bounds: Map<string, LineBand>,
+  idOf = (name: string): string => name,
+): ChartSpec[] {
+  const groups = plan.keys.map(want => {
+    if (typeof want === 'string' && want.includes('*')) return [...free].filter(matcher(want));
     const key = [want].flat().find(each => free.has(each));
     return key === undefined ? [] : [key];
   });
-  const found = planned.first ? (groups.find(group => group.length > 0) ?? []) : [...new Set(groups.flat())];
-  if (found.length === 0 && !planned.always) return [];
+  const found = plan.first ? (groups.find(group => group.length > 0) ?? []) : [...new Set(groups.flat())];
+  if (found.length === 0 && !plan.always) return [];
   for (const key of found) {
     free.delete(key);
     const band = bounds.get(key);
-    if (!planned.plain || !band || !('low' in band)) continue;
+    if (!plan.plain || !band || !('low' in band)) continue;
     bounds.delete(key);
     for (const edge of [band.low, band.high]) free.add(edge); // each edge gets its own chart
   }
-  const { id, title, apart = false } = planned;
+  const { name, title = inWords(name), unit, explanation, apart = false } = plan;
   const chart = (own: { id: string; title: string }, keys: string[]): ChartSpec => ({
     ...own,
-    unit: unitOf(keys[0] ?? ''),
+    ...(explanation !== undefined && { explanation }),
+    unit: unit ?? unitOf(keys[0] ?? ''),
     lines: labelled(keys.sort(bySide), bounds, own.title),
   });
-  if (!apart) return [chart({ id, title }, found)];
+  if (!apart) return [chart({ id: name, title }, found)];
   const last = (key: string): string => key.slice(key.lastIndexOf('/') + 1);
   return [...new Set(found.map(last))].sort(naturally).map(name => {
     const keys = found.filter(key => last(key) === name);
-    return chart({ id: name, title: quantityName(keys[0]) }, keys);
+    return chart({ id: idOf(name), title: quantityName(keys[0]) }, keys);
   });
+}
+
+/** Returns a function that tells whether a key matches a pattern, in which `*` stands for a part of a key. */
+function matcher(pattern: string): (key: string) => boolean {
+  const parts = pattern.split('*').map(text => text.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
+  const expression = new RegExp(`^${parts.join('[^/]+')}$`);
+  return key => expression.test(key);
+}
+
+/** Returns a name with spaces instead of underscores, as a title. */
+function inWords(name: string): string {
+  const words = name.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /**
@@ -203,80 +223,35 @@ function byTag(free: Set<string>, tags: readonly string[], bounds: Map<string, L
   }
 }
 
-/** Adds the charts that plug-ins define (`plugin_charts/<chart>/<line>`), each with all its lines. */
-function ofPlugins(free: Set<string>, group: ChartGroup): void {
-  const charts = new Map<string, ChartLine[]>();
-  for (const key of [...free]) {
-    const [, name, line] = /^plugin_charts\/([^/]+)\/([^/]+)$/.exec(key) ?? [];
-    if (name === undefined) continue;
-    free.delete(key);
-    const lines = charts.get(name) ?? [];
-    lines.push({ key, label: line.replaceAll('_', ' '), colour: pluginColours[lines.length % pluginColours.length] });
-    charts.set(name, lines);
-  }
-  for (const [name, lines] of charts) {
-    const words = name.replaceAll('_', ' ');
-    const title = words.charAt(0).toUpperCase() + words.slice(1);
-    group.charts.push({ id: `plugin_charts/${name}`, title, unit: unitOf(lines[0].key), lines });
-  }
+/** Returns the charts of a plug-in's plan; no key is taken from other charts. */
+function ownCharts(plan: ChartPlan, shown: readonly string[], bounds: ReadonlyMap<string, LineBand>): ChartSpec[] {
+  const id = `${ownStart}${plan.name}`;
+  const charts = take(plan, new Set(shown), new Map(bounds), name => `${id}/${name}`);
+  return charts.map(chart => {
+    const keys = chart.lines.map(({ key }) => key);
+    const own = { ...chart, id: plan.apart ? chart.id : id };
+    if (keys.length > 0 && keys.every(key => key.startsWith(ownStart)))
+      return { ...own, lines: keys.map(computedLine) };
+    const { lines } = chart;
+    return { ...own, listed: true, lines: keys.some(isValidation) ? lines : lines.map(inOwnColour) };
+  });
 }
 
-/** Palette indices of the lines of a plug-in's chart, whose lines are no sides. */
-const pluginColours = [hue.blue, hue.vermillion, hue.green, hue.purple, hue.sky, hue.orange, hue.yellow, hue.grey];
+/** Returns the charts of computed lines without a plan, which runs of earlier versions have. */
+function unplanned(free: Set<string>): ChartSpec[] {
+  const names = [...free].flatMap(key => /^plugin_charts\/([^/]+)\/[^/]+$/.exec(key)?.[1] ?? []);
+  return [...new Set(names)].flatMap(name => {
+    const [chart] = ownCharts({ name, keys: [`${ownStart}${name}/*`] }, [...free], new Map());
+    for (const { key } of chart.lines) free.delete(key);
+    return [chart];
+  });
+}
 
 /** Returns the chart of one metric. */
 export function chartOfKey(key: string, bounds: ReadonlyMap<string, LineBand> = new Map()): ChartSpec {
   const title = metricName(key);
   const line = { key, label: title, colour: coloursOf([key])[0], band: bounds.get(key) };
   return { id: key, title, unit: unitOf(key), lines: [line] };
-}
-
-/** Sorts training keys before validation keys. Two training keys keep their order, and so do two validation keys. */
-const bySide = (a: string, b: string) => Number(isValidation(a)) - Number(isValidation(b));
-const isValidation = (key: string): boolean => key.startsWith('val-env/');
-
-/** Palette indices of training lines (and of lines without a side), and of validation lines, in order of use. */
-const sideColours = {
-  train: [hue.blue, hue.green, hue.sky, hue.purple],
-  val: [hue.vermillion, hue.orange, hue.yellow],
-};
-
-/** Returns the palette index of each key of a chart. */
-function coloursOf(keys: readonly string[]): number[] {
-  const used = { train: 0, val: 0 };
-  return keys.map(key => {
-    const side = isValidation(key) ? 'val' : 'train';
-    return sideColours[side][used[side]++ % sideColours[side].length];
-  });
-}
-
-/**
- * Returns the lines with the shortest labels that distinguish them, such as `train` or `val`, followed by the tag if
- * the keys have several tags. A single line without a side has the title of its chart.
- */
-function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>, title: string): ChartLine[] {
-  const colours = coloursOf(keys);
-  const parts = keys.map(key => key.split('/'));
-  const tags = new Set(parts.filter(part => part.length >= 3).map(part => part[1]));
-  const names = new Set(parts.map(part => part[part.length - 1]));
-  return keys.map((key, i) => {
-    const [prefix, tag] = parts[i];
-    const name = parts[i][parts[i].length - 1].replace(/_(tokens_per_s|machine)$/, '').replaceAll('_', ' ');
-    const side = { 'val-env': 'val', charts: 'train' }[prefix] ?? prefix;
-    const labelParts = [
-      parts[i].length >= 3 || (names.size === 1 && keys.length > 1)
-        ? side.replace(/^collapse_(.*)_sample$/, '$1').replaceAll('_', ' ')
-        : '',
-      parts[i].length >= 3 && tags.size > 1 ? tag : '',
-      names.size > 1 ? name : keys.length === 1 && parts[i].length < 3 ? title : '',
-    ];
-    return {
-      key,
-      label: labelParts.filter(Boolean).join(' '),
-      colour: colours[i],
-      band: bounds.get(key),
-    };
-  });
 }
 
 const naturally = (a: string, b: string) => a.localeCompare(b, 'en', { numeric: true });

@@ -1,38 +1,21 @@
-// The charts that are planned by name, in groups: first the metrics that show whether a run is healthy, then the metrics
-// that an RL practitioner checks next. catalogue.ts fills the plan with the keys of a run.
-
-/** A chart that is planned by name. */
-export interface Planned {
-  /** Identifier in the view settings; never changed, because saved layouts contain it. */
-  id: string;
-  title: string;
-  /**
-   * Keys or patterns of the chart's lines; of a list of keys, only the first that the run has is used. If `first` is
-   * set, only the first key or pattern that the run has is used.
-   */
-  keys: (string | RegExp | readonly string[])[];
-  first?: boolean;
-  /** Whether to show the chart even if the run has not logged any of the chart's keys yet. */
-  always?: boolean;
-  /**
-   * Whether to omit the bands that reach from a minimum to a maximum. Such a band would make the y range so large that
-   * the line would look flat.
-   */
-  plain?: boolean;
-  /** Whether keys that end in different names get separate charts, such as `pass@1` and `pass@8`. */
-  apart?: boolean;
-}
+// The built-in charts, in groups: first the metrics that show whether a run is healthy, then the metrics that an RL
+// practitioner checks next. They are plans of the type that plug-ins define (envs/api/plugins/chart.ts); catalogue.ts fills
+// the plans with the keys of a run. Invariant: the name of a chart is never changed, because saved layouts contain it.
+import type { ChartPlan } from '../../../envs/api/plugins/chart';
 
 export interface PlannedGroup {
   id: string;
   title: string;
-  charts: Planned[];
+  charts: ChartPlan[];
   /**
    * Pattern of further keys of the group. A key that matches the pattern belongs to the group even if none of the
    * group's charts names it. Each of these keys gets its own chart.
    */
   rest: RegExp;
 }
+
+/** Start of the keys of lines that plug-ins compute, and of the ids of the charts of plug-ins. */
+export const ownStart = 'plugin_charts/';
 
 /** Largest number of charts in the overview, unless the user pins more. */
 export const overviewSize = 10;
@@ -51,9 +34,9 @@ export const groupsOfCharts: PlannedGroup[] = [
     id: 'task',
     title: 'Task',
     charts: [
-      { id: 'success', title: 'Success', keys: [/^train\/[^/]+\/success$/, /^val-env\/[^/]+\/success$/], always: true },
+      { name: 'success', title: 'Success', keys: ['train/*/success', 'val-env/*/success'], always: true },
       {
-        id: 'reward',
+        name: 'reward',
         title: 'Reward',
         keys: [
           'critic/score/mean',
@@ -66,11 +49,11 @@ export const groupsOfCharts: PlannedGroup[] = [
         plain: true,
       },
       {
-        id: 'return',
+        name: 'return',
         title: 'Return',
         keys: [['charts/avg_episode_return', 'train/charts/avg_episode_return'], 'val-env/charts/avg_episode_return'],
       },
-      { id: 'pass@k', title: 'Pass@k', keys: [/^(train|val-env)\/[^/]+\/pass@\d+$/], apart: true },
+      { name: 'pass@k', title: 'Pass@k', keys: ['train/*/pass@*', 'val-env/*/pass@*'], apart: true },
     ],
     rest: /^(charts|critic\/(score|rewards))\//,
   },
@@ -78,12 +61,12 @@ export const groupsOfCharts: PlannedGroup[] = [
     id: 'policy',
     title: 'Policy',
     charts: [
-      { id: 'entropy', title: 'Entropy', keys: ['actor/entropy', 'actor/entropy_loss'], first: true, always: true },
-      { id: 'KL', title: 'KL', keys: ['actor/ppo_kl', 'actor/kl_loss'] },
-      { id: 'divergence from the teacher', title: 'Divergence from the teacher', keys: ['distillation/kl'] },
-      { id: 'clip fraction', title: 'Clip fraction', keys: ['actor/pg_clipfrac'] },
-      { id: 'policy loss', title: 'Policy loss', keys: ['actor/pg_loss'] },
-      { id: 'learning rate', title: 'Learning rate', keys: ['actor/lr', 'critic/lr'] },
+      { name: 'entropy', title: 'Entropy', keys: ['actor/entropy', 'actor/entropy_loss'], first: true, always: true },
+      { name: 'KL', title: 'KL', keys: ['actor/ppo_kl', 'actor/kl_loss'] },
+      { name: 'divergence from the teacher', title: 'Divergence from the teacher', keys: ['distillation/kl'] },
+      { name: 'clip fraction', title: 'Clip fraction', keys: ['actor/pg_clipfrac'] },
+      { name: 'policy loss', title: 'Policy loss', keys: ['actor/pg_loss'] },
+      { name: 'learning rate', title: 'Learning rate', keys: ['actor/lr', 'critic/lr'] },
     ],
     rest: /^(actor|critic|distillation)\//,
   },
@@ -91,22 +74,22 @@ export const groupsOfCharts: PlannedGroup[] = [
     id: 'stability',
     title: 'Stability',
     charts: [
-      { id: 'gradient norm', title: 'Gradient norm', keys: ['actor/grad_norm', 'critic/grad_norm'] },
+      { name: 'gradient norm', title: 'Gradient norm', keys: ['actor/grad_norm', 'critic/grad_norm'] },
       {
-        id: 'response length',
+        name: 'response length',
         title: 'Response length',
         keys: ['response_length/mean', 'train/response_length', 'response_length', 'response_length/characters'],
         first: true,
       },
-      { id: 'responses at the limit', title: 'Responses at the limit', keys: ['response_length/clip_ratio'] },
-      { id: 'answers without an action', title: 'Answers without an action', keys: ['rollout/invalid_answer_rate'] },
+      { name: 'responses at the limit', title: 'Responses at the limit', keys: ['response_length/clip_ratio'] },
+      { name: 'answers without an action', title: 'Answers without an action', keys: ['rollout/invalid_answer_rate'] },
       {
-        id: 'environment errors',
+        name: 'environment errors',
         title: 'Environment errors',
         keys: ['train/env_error_rate', 'val-env/env_error_rate'],
       },
-      { id: 'age of the rollout in steps', title: 'Age of the rollout in steps', keys: ['rollout/staleness'] },
-      { id: 'skipped updates', title: 'Skipped updates', keys: ['actor/skipped_updates'] },
+      { name: 'age of the rollout in steps', title: 'Age of the rollout in steps', keys: ['rollout/staleness'] },
+      { name: 'skipped updates', title: 'Skipped updates', keys: ['actor/skipped_updates'] },
     ],
     rest: /^(rollout_corr|response_length|prompt_length|early_stopped|gradient_analysis|grad)[/_]/,
   },
@@ -115,35 +98,38 @@ export const groupsOfCharts: PlannedGroup[] = [
     title: 'Collapse',
     charts: [
       {
-        id: 'in-group reward std',
+        name: 'in-group reward std',
         title: 'In-group reward std',
         keys: ['rollout/in_group_reward_std', 'rollout/in_group_std'],
         first: true,
         always: true,
       },
       {
-        id: 'mutual information',
+        name: 'mutual information',
         title: 'Mutual information',
-        keys: [/^collapse_(first_turn|trajectory)_sample\/mi_estimate$/],
+        keys: ['collapse_first_turn_sample/mi_estimate', 'collapse_trajectory_sample/mi_estimate'],
       },
       {
-        id: 'reasoning entropy given the prompt',
+        name: 'reasoning entropy given the prompt',
         title: 'Reasoning entropy given the prompt',
-        keys: [/^collapse_(first_turn|trajectory)_sample\/conditional_entropy_est$/],
+        keys: [
+          'collapse_first_turn_sample/conditional_entropy_est',
+          'collapse_trajectory_sample/conditional_entropy_est',
+        ],
       },
       {
-        id: 'retrieval accuracy',
+        name: 'retrieval accuracy',
         title: 'Retrieval accuracy',
-        keys: [/^collapse_(first_turn|trajectory)_sample\/retrieval_accuracy$/],
+        keys: ['collapse_first_turn_sample/retrieval_accuracy', 'collapse_trajectory_sample/retrieval_accuracy'],
       },
-      { id: 'most frequent thought', title: 'Most frequent thought', keys: ['thoughts/most_frequent'] },
+      { name: 'most frequent thought', title: 'Most frequent thought', keys: ['thoughts/most_frequent'] },
       {
-        id: 'prompt information of texts',
+        name: 'prompt information of texts',
         title: 'Prompt information in first thoughts (text only)',
         keys: ['thoughts/prompt_information'],
       },
       {
-        id: 'share of groups without variance',
+        name: 'share of groups without variance',
         title: 'Share of groups without variance',
         keys: ['rollout/zero_variance_ratio'],
       },
@@ -154,9 +140,13 @@ export const groupsOfCharts: PlannedGroup[] = [
     id: 'filter',
     title: 'Rollout filter',
     charts: [
-      { id: 'kept groups', title: 'Kept groups', keys: ['rollout/filter_kept_ratio'] },
-      { id: 'groups without variance', title: 'Groups without variance', keys: ['rollout/filter_zero_count'] },
-      { id: 'reward std, kept groups', title: 'Reward std, kept groups', keys: ['rollout/chosen_in_group_reward_std'] },
+      { name: 'kept groups', title: 'Kept groups', keys: ['rollout/filter_kept_ratio'] },
+      { name: 'groups without variance', title: 'Groups without variance', keys: ['rollout/filter_zero_count'] },
+      {
+        name: 'reward std, kept groups',
+        title: 'Reward std, kept groups',
+        keys: ['rollout/chosen_in_group_reward_std'],
+      },
     ],
     rest: /^(rollout\/(filter_|in_group|chosen_in_group|empty_)|train\/(soft_reweight|rollout_attempts))/,
   },
@@ -164,19 +154,19 @@ export const groupsOfCharts: PlannedGroup[] = [
     id: 'curriculum',
     title: 'Curriculum',
     charts: [
-      { id: 'groups by tag', title: 'Groups by tag', keys: [/^curriculum\/[^/]+\/groups$/] },
+      { name: 'groups by tag', title: 'Groups by tag', keys: ['curriculum/*/groups'] },
       {
-        id: 'difficulty pool by tag',
+        name: 'difficulty pool by tag',
         title: 'Difficulty pool by tag (0 hard, 1 normal, 2 easy)',
-        keys: [/^curriculum\/[^/]+\/pool$/],
+        keys: ['curriculum/*/pool'],
       },
       {
-        id: 'success by tag, moving average',
+        name: 'success by tag, moving average',
         title: 'Success by tag, moving average',
-        keys: [/^curriculum\/[^/]+\/success$/],
+        keys: ['curriculum/*/success'],
       },
       {
-        id: 'tags by pool',
+        name: 'tags by pool',
         title: 'Tags by pool',
         keys: ['hard', 'normal', 'easy'].map(pool => `curriculum/${pool}`),
       },
@@ -189,11 +179,11 @@ export const groupsOfCharts: PlannedGroup[] = [
     id: 'system',
     title: 'System',
     charts: [
-      { id: 'machine', title: 'Use of the machine', keys: ['cpu', 'memory'].map(part => `perf/${part}_machine`) },
-      { id: 'trainer cores', title: 'Processor cores of the trainer', keys: ['perf/cpu_cores'] },
-      { id: 'trainer memory', title: 'Trainer memory (MB)', keys: ['perf/rss_mb'] },
-      { id: 'gpu', title: 'GPU in use', keys: ['perf/gpu_busy'] },
-      { id: 'gpu memory', title: 'GPU memory (MB)', keys: ['perf/gpu_memory_mb'] },
+      { name: 'machine', title: 'Use of the machine', keys: ['cpu', 'memory'].map(part => `perf/${part}_machine`) },
+      { name: 'trainer cores', title: 'Processor cores of the trainer', keys: ['perf/cpu_cores'] },
+      { name: 'trainer memory', title: 'Trainer memory (MB)', keys: ['perf/rss_mb'] },
+      { name: 'gpu', title: 'GPU in use', keys: ['perf/gpu_busy'] },
+      { name: 'gpu memory', title: 'GPU memory (MB)', keys: ['perf/gpu_memory_mb'] },
     ],
     rest: /^perf\/(cpu|memory|gpu|rss)_/,
   },
@@ -201,20 +191,20 @@ export const groupsOfCharts: PlannedGroup[] = [
     id: 'throughput',
     title: 'Throughput',
     charts: [
-      { id: 'tokens/s', title: 'Tokens/s', keys: ['perf/throughput'] },
+      { name: 'tokens/s', title: 'Tokens/s', keys: ['perf/throughput'] },
       {
-        id: 'tokens/s by phase',
+        name: 'tokens/s by phase',
         title: 'Tokens/s by phase',
         keys: ['rollout', 'train', 'log_prob', 'ref'].map(phase => `perf/${phase}_tokens_per_s`),
       },
-      { id: 'sampling while training', title: 'Sampling while training', keys: ['rollout/overlap'] },
+      { name: 'sampling while training', title: 'Sampling while training', keys: ['rollout/overlap'] },
     ],
     rest: /^perf\/(?!time_per_step)/,
   },
   {
     id: 'timing',
     title: 'Timing',
-    charts: [{ id: 'time per step', title: 'Time per step', keys: ['perf/time_per_step'] }],
+    charts: [{ name: 'time per step', title: 'Time per step', keys: ['perf/time_per_step'] }],
     rest: /^(timing|perf\/time_per_step)/,
   },
 ];

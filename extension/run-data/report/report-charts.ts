@@ -7,6 +7,7 @@ import { marksOf } from '../charts/chart-marks';
 import type { Theme } from '../charts/chart-theme';
 import { comparisonOf, type DrawnGroup } from '../charts/comparison';
 import { alarmedKeys, overviewOf } from '../charts/overview';
+import { ownCharts } from '../charts/own-charts';
 import { plotData, type PlotData } from '../charts/plot-data';
 import { configuredEpisodes } from '../configured-episodes';
 import { comparedMarks } from '../event-marks';
@@ -75,7 +76,8 @@ export function chartsNamed(
 
 function allCharts(runs: readonly DrawnRun[]): ChartSpec[] {
   const keys = [...new Set(runs.flatMap(({ series }) => series.keys))];
-  return arrange({ keys }).flatMap(({ charts }) => charts);
+  const own = new Map(runs.flatMap(({ run }) => ownCharts(run.events).map(plan => [plan.name, plan])));
+  return arrange({ keys, own: [...own.values()] }).flatMap(({ charts }) => charts);
 }
 
 function ofOne(spec: ChartSpec, { run, series }: DrawnRun, theme: Theme): PlotData | null {

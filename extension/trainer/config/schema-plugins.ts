@@ -9,7 +9,7 @@ const paths = (meaning: string) => z.array(pluginPath).describe(meaning).default
 export const plugins = z
   .strictObject({
     metrics: paths('Plug-ins that measure each step. Their values have keys that begin with plugins/.'),
-    charts: paths('Plug-ins that define charts of the dashboard.'),
+    charts: paths('Plug-ins that define charts of the dashboard, of metrics or of computed lines.'),
     alarms: paths('Plug-ins that define further alarms; they need workbench.watch.enabled.'),
     memory: pluginPath
       .nullable()

@@ -5,6 +5,7 @@ import { relative, sep } from 'node:path';
 import type { z } from 'zod';
 import type { SourceProblem } from '../../protocol/environment-link';
 import type { pluginRefusedSchema, pluginReloadSchema, pluginVersionSchema } from '../../run-data/run-events';
+import type { pluginChartsSchema } from '../../run-data/charts/own-charts';
 import { PluginError } from '../../plugins/client/plugin-runner';
 import { installation } from '../../node/installation';
 import { SourceWatcher } from '../../node/source-watcher';
@@ -12,6 +13,7 @@ import type { RunConfig } from '../config/schema';
 import type { Journal } from '../run/journal';
 import { keepPlugin } from '../store/plugin-store';
 import type { RunFolder } from '../store/run-folder';
+import { planOf } from './checked-chart';
 import { configuredPlugins } from './configured-plugins';
 import { PluginSet, type LoadedPlugin } from './plugin-set';
 
@@ -28,6 +30,8 @@ export class LivePlugins {
   private readonly refused = new Map<string, string>();
   /** Sentences of metrics and alarms whose latest call failed, by path. */
   private readonly failures = new Map<string, string>();
+  /** The plans of the charts as they were last written, as JSON text. */
+  private charts = '[]';
   private watcher: SourceWatcher | undefined;
   private working: Promise<void> = Promise.resolve();
   private stopped = false;
@@ -64,7 +68,9 @@ export class LivePlugins {
     if (set.unchecked !== undefined)
       journal.event('setting', `plug-ins: the types in their code are not checked (${set.unchecked})`);
     if (!config.workbench.live_edit) set.build.stop();
-    return new LivePlugins(set, checkTypes, options);
+    const opened = new LivePlugins(set, checkTypes, options);
+    opened.writeCharts();
+    return opened;
   }
 
   /** The version of each plug-in by path, for checkpoints. */
@@ -101,6 +107,7 @@ export class LivePlugins {
       const versions = `${brief(from.code.version)} → ${brief(to.code.version)}`;
       this.options.journal.event('plugin_reload', `plug-in ${to.path} changed: ${versions}, from step ${step}`, data);
     }
+    this.writeCharts();
   }
 
   /**
@@ -119,6 +126,17 @@ export class LivePlugins {
     await this.watcher?.close();
     this.set.stop();
     await this.working;
+  }
+
+  /** Writes the plans of all charts, from which pages and reports draw them, if they have changed. */
+  private writeCharts(): void {
+    const charts = this.set.pathsOf('chart').map(path => planOf(this.set.plugin(path).description, path));
+    const text = JSON.stringify(charts);
+    if (text === this.charts) return;
+    this.charts = text;
+    const data: z.infer<typeof pluginChartsSchema> = { charts };
+    const names = charts.map(({ name }) => name).join(', ');
+    this.options.journal.event('plugin_charts', `the dashboard draws the charts of plug-ins: ${names}`, data);
   }
 
   private changed(files: readonly string[]): void {

@@ -49,7 +49,8 @@ export async function checkPlugin(file: string, workspace: string, timeoutMs: nu
     if (!plugin) return report;
     const { kind, name } = plugin.description;
     Object.assign(report, { kind, name, version: built.code.version });
-    for (const { name, run } of pluginTrials[kind]) await tryOut(name, () => run(plugin), note);
+    const trials = pluginTrials[kind].filter(({ isFor }) => isFor?.(plugin.description) ?? true);
+    for (const { name, run } of trials) await tryOut(name, () => run(plugin), note);
     return report;
   } finally {
     build.stop();

@@ -1,14 +1,13 @@
-// Metrics and charts of the workspace: measures each finished step and adds the values under `plugins/…` and
+// Metrics and computed charts of the workspace: measures each finished step and adds the values under `plugins/…` and
 // `plugin_charts/…`. One that fails has no value in this step; the run continues, and an event names the error, once for
 // each error in a row.
 import type { MeasuredStep } from '../../../envs/api/plugins/metric';
 import { PluginError } from '../../plugins/client/plugin-runner';
 import { isRecord } from '../../common/json';
+import { computesLines } from './checked-chart';
 import type { LivePlugins } from './live-plugins';
+import { mostLines } from '../../run-data/charts/own-charts';
 import { badValue, shown, type CallablePlugin } from './checked-values';
-
-/** Maximum number of values of one metric, and of lines of a chart. */
-const mostKeys = 64;
 
 /** Returns the values of the configured metrics and charts for a step. */
 export async function pluginMetrics(
@@ -18,6 +17,7 @@ export async function pluginMetrics(
   const values: Record<string, number> = {};
   for (const path of [...plugins.set.pathsOf('metric'), ...plugins.set.pathsOf('chart')]) {
     const plugin = plugins.set.plugin(path);
+    if (plugin.description.kind === 'chart' && !computesLines(plugin.description)) continue;
     try {
       Object.assign(values, await measureWith(plugin, step));
       plugins.failed(path, null);
@@ -48,8 +48,8 @@ export async function measureWith(plugin: CallablePlugin, step: MeasuredStep): P
   if (typeof value === 'number' && kind === 'metric') return { [key]: finite(value, key) };
   if (!isRecord(value)) throw badValue(called, `returned ${shown(value)}`, remedy);
   const entries = Object.entries(value).filter(([, each]) => each !== undefined);
-  if (entries.length > mostKeys)
-    throw badValue(called, `returned ${entries.length} values`, `return at most ${mostKeys} values`);
+  if (entries.length > mostLines)
+    throw badValue(called, `returned ${entries.length} values`, `return at most ${mostLines} values`);
   return Object.fromEntries(
     entries.map(([name, each]) => {
       if (!/^[\w.-]{1,60}$/.test(name))

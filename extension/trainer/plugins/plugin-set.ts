@@ -10,6 +10,7 @@ import type { PluginCode, PluginDescription, PluginKind } from '../../protocol/p
 import type { CallablePlugin } from './checked-values';
 import type { ConfiguredPlugin } from './configured-plugins';
 import { ruleOf } from './checked-alarm';
+import { planOf } from './checked-chart';
 
 /** A plug-in with code that builds and loads. */
 export interface LoadedPlugin extends ConfiguredPlugin {
@@ -86,6 +87,7 @@ export class PluginSet {
     if (same)
       throw new UserError(`plug-in ${path} has the name ${name}, which ${same.path} has too: give it another name`);
     if (kind === 'alarm') ruleOf(description, path);
+    if (kind === 'chart') planOf(description, path);
     return { key, path, kind, code, description, files };
   }
 

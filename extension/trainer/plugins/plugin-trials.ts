@@ -9,10 +9,11 @@ import type { MeasuredStep } from '../../../envs/api/plugins/metric';
 import type { PlayedEpisode } from '../../../envs/api/plugins/played-episode';
 import type { ReportedRunData } from '../../../envs/api/plugins/report';
 import { covarianceOf, gateOf } from '../../algorithms/policy-loss-options';
-import type { PluginKind } from '../../protocol/plugin-link';
+import type { PluginDescription, PluginKind } from '../../protocol/plugin-link';
 import { estimateWith } from './checked-estimate';
 import { badValue, type CallablePlugin } from './checked-values';
 import { boundWith, ruleOf } from './checked-alarm';
+import { checkedPlan, computesLines } from './checked-chart';
 import { filterWith, needsEntropy } from './plugin-filter';
 import { lossWith } from './plugin-loss';
 import { weighWith } from './plugin-mask';
@@ -23,6 +24,8 @@ import { reportWith } from './checked-report';
 export interface Trial {
   /** What the trial shows, as a clause. */
   name: string;
+  /** Whether the trial is for a plug-in with these functions; absent for a trial of all plug-ins of the kind. */
+  isFor?(description: PluginDescription): boolean;
   /** @throws PluginError if the plug-in fails or returns an invalid value */
   run(plugin: CallablePlugin): Promise<unknown>;
 }
@@ -95,7 +98,13 @@ export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
     },
   ],
   metric: measuringTrials('measure'),
-  chart: measuringTrials('lines'),
+  chart: [
+    {
+      name: 'the chart lists keys of metrics, or has lines, and its texts are valid',
+      run: plugin => Promise.resolve(checkedPlan(plugin)),
+    },
+    ...measuringTrials('lines').map(trial => ({ ...trial, isFor: computesLines })),
+  ],
   loss: [
     {
       name: 'loss returns valid values, and the slope is the derivative of the loss',

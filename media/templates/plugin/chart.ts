@@ -1,6 +1,7 @@
 // A chart: how the answers of a step ended, as shares of its turns. List this file in the configuration,
 // workbench.plugins.charts: [plugins/my_plugin.ts]. The dashboard then has the chart, with one line per key. A saved
-// change applies from the next step on.
+// change applies from the next step on. To draw metrics that the run logs anyway, give their keys instead of lines:
+// keys: ['actor/entropy', 'thoughts/*'].
 import { defineChart } from 'ragen-workbench/api/plugins/chart';
 
 export default defineChart({

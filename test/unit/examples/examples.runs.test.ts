@@ -8,6 +8,7 @@ import { transformSync } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ContractReport } from '../../../extension/protocol/environment-tools';
 import type { Comparison } from '../../../extension/cli/sweep/comparison';
+import { ownCharts } from '../../../extension/run-data/charts/own-charts';
 import { document, killAll, readRun } from '../../support/terminal';
 import { groupOverrides, stepOverrides } from '../../support/tiny-overrides';
 import { root } from '../../support/workspace';
@@ -84,6 +85,7 @@ test('a run uses the plug-ins', async () => {
     expect(Object.keys(line).some(key => key.startsWith('plugin_charts/move_share/'))).toBe(true);
   }
   expect(events.filter(({ kind }) => kind === 'plugin_error')).toEqual([]);
+  expect(ownCharts(events).map(({ name }) => name)).toEqual(['move_share', 'learning_signal']);
   expect(metrics.some(line => Number(line['rollout/filter_kept_ratio']) < 1)).toBe(true);
 }, 300_000);
 

@@ -3,7 +3,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { arrange, type LineBand } from '../../../extension/run-data/charts/catalogue';
+import { arrange } from '../../../extension/run-data/charts/catalogue';
+import type { LineBand } from '../../../extension/run-data/charts/chart-lines';
 import { eventSchema } from '../../../extension/run-data/run-events';
 import { attachOnce, samples } from '../../support/attached';
 import { temporaryFolder } from '../../support/temporary-folder';

@@ -16,7 +16,9 @@ import {
   zoomRange,
 } from '../../../extension/run-data/charts/axis';
 import { noneRedundant } from '../../../extension/run-data/redundant-columns';
-import { arrange, tagsOf, unitOf } from '../../../extension/run-data/charts/catalogue';
+import type { ChartPlan } from '../../../envs/api/plugins/chart';
+import { arrange, tagsOf, unitOf, type ChartGroup, type ChartSpec } from '../../../extension/run-data/charts/catalogue';
+import { metricName } from '../../../extension/run-data/charts/metric-names';
 import { Curve, lowerBound } from '../../../extension/run-data/charts/curve';
 import { marksOf, thinned } from '../../../extension/run-data/charts/chart-marks';
 import { edgesOf } from '../../../webview/charts/plot';
@@ -572,6 +574,54 @@ describe('the arrangement of charts', () => {
       { title: 'A', unit: 'number', lines: [{ label: 'b' }] },
       { id: 'plugins/words', title: 'Plug-in words' },
     ]);
+  });
+
+  it('draws the charts that plug-ins list, and leaves the metrics in their own charts', () => {
+    const keys = [
+      ...['actor/entropy', 'thoughts/most_frequent', 'critic/score/mean', 'critic/score/min', 'critic/score/max'],
+      ...['train/A/success', 'val-env/A/success', 'train/A/pass@1', 'train/A/pass@8', 'actor/lr', 'critic/lr'],
+      ...['actor/grad_norm', 'critic/grad_norm', 'plugin_charts/moves/up', 'plugin_charts/moves/go_down'],
+    ];
+    const own: ChartPlan[] = [
+      { name: 'signal', title: 'Signal', unit: 'share', explanation: 'Why.', keys: ['actor/entropy', 'thoughts/*'] },
+      { name: 'scores', keys: ['critic/score/mean'], plain: true },
+      { name: 'both_sides', keys: ['*/A/success'] },
+      { name: 'either', keys: ['no/such', ['none', 'actor/entropy'], 'actor/lr'], first: true },
+      { name: 'passes', keys: ['train/*/pass@*'], apart: true },
+      { name: 'optimizer', keys: ['*/lr', '*/grad_norm'] },
+      { name: 'absent', keys: ['no/such'] },
+      { name: 'waiting', keys: ['no/such'], always: true },
+      { name: 'moves', title: 'Moves made', unit: 'share', keys: ['plugin_charts/moves/*'] },
+    ];
+    const shape = (charts: readonly ChartSpec[]) =>
+      charts.map(({ id, title, lines }) => [id, title, lines.map(({ label }) => label)]);
+    const groups = arrange({ keys, own });
+    const [signal, scores, sides, ...rest] = groups.find(({ id }) => id === 'plugins')!.charts;
+    expect(signal).toMatchObject({ title: 'Signal', unit: 'share', explanation: 'Why.', listed: true });
+    expect(signal.lines.map(({ key, colour }) => [key, colour])).toEqual([
+      ['actor/entropy', 0],
+      ['thoughts/most_frequent', 1],
+    ]);
+    expect(scores).toMatchObject({ id: 'plugin_charts/scores', title: 'Scores', lines: [{ label: 'critic' }] });
+    expect(scores.lines[0].band).toBeUndefined();
+    expect(sides.lines.map(({ label }) => label)).toEqual(['train', 'val']);
+    expect(shape(rest)).toEqual([
+      ['plugin_charts/either', 'Either', ['Either']],
+      ['plugin_charts/passes/pass@1', 'Pass@1', ['train']],
+      ['plugin_charts/passes/pass@8', 'Pass@8', ['train']],
+      [
+        'plugin_charts/optimizer',
+        'Optimizer',
+        ['actor/lr', 'critic/lr', 'actor/grad_norm', 'critic/grad_norm'].map(metricName),
+      ],
+      ['plugin_charts/waiting', 'Waiting', []],
+      ['plugin_charts/moves', 'Moves made', ['up', 'go down']],
+    ]);
+    const others = (charts: readonly ChartGroup[]) => charts.filter(({ id }) => id !== 'plugins');
+    expect(others(groups)).toEqual(others(arrange({ keys })));
+    expect(new Set(groups.flatMap(({ charts }) => charts.map(({ id }) => id))).size).toBe(
+      groups.flatMap(({ charts }) => charts).length,
+    );
   });
 
   it('draws reward components, and the agreement of two judges, for training and validation', () => {

@@ -25,7 +25,7 @@ export interface Arrangement extends Order, Omit<OverviewSettings, keyof Order> 
 /**
  * Returns the groups, with their charts in the user's order. The first group is the overview: the pinned charts, the
  * validation's pass@k, and the charts of metrics with an alarm while there is room. In the other groups, charts with
- * only constant or duplicate metrics are hidden.
+ * only constant or duplicate metrics are hidden, unless the user or a plug-in has listed these metrics.
  */
 export function arranged(groups: readonly ChartGroup[], view: Arrangement): ShownGroup[] {
   const charts = groups.flatMap(group => group.charts);
@@ -36,7 +36,7 @@ export function arranged(groups: readonly ChartGroup[], view: Arrangement): Show
       group.charts.filter(chart => !top.includes(chart)),
       view.order[group.id] ?? [],
     );
-    const hidden = view.redundant ? [] : own.filter(chart => !chart.panel && isRedundant(chart));
+    const hidden = view.redundant ? [] : own.filter(chart => !chart.panel && !chart.listed && isRedundant(chart));
     return { ...group, charts: own.filter(chart => !hidden.includes(chart)), hidden };
   });
   const first = top.length > 0 ? [{ id: pinnedGroup, title: 'Overview', charts: top, hidden: [] }] : [];

@@ -1,5 +1,5 @@
 // Texts about a chart: the tooltip of the title, the explanation in an enlarged chart, and the accessible name.
-import { html, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { formatValue } from '../../shared/format';
 import type { ChartSpec } from '../../../extension/run-data/charts/catalogue';
 import { isDerived } from '../../charts/derived-curves';
@@ -7,8 +7,8 @@ import { metricName } from '../../../extension/run-data/charts/metric-names';
 import { nameOf } from '../../charts/panels';
 import type { ChartContext } from './chart-context';
 
-/** Returns the tooltip of the title: keys and descriptions of the lines, and the meaning of their bands. */
-export function titleHint({ lines, against }: ChartSpec, { meaning }: ChartContext): string {
+/** Returns the tooltip of the title: explanation of the chart, keys and descriptions of the lines, and the meaning of their bands. */
+export function titleHint({ explanation, lines, against }: ChartSpec, { meaning }: ChartContext): string {
   const sentences = lines.map(({ key, band }) => {
     const edges = !band
       ? ''
@@ -21,14 +21,17 @@ export function titleHint({ lines, against }: ChartSpec, { meaning }: ChartConte
     return `${metricName(key)}\n${key}\n${meaning(key) ?? ''}`.trim() + edges;
   });
   if (against !== undefined) sentences.push(`x axis: ${nameOf(against)}`);
-  return sentences.join('\n\n') || 'nothing logged yet';
+  if (sentences.length === 0) sentences.push('nothing logged yet');
+  return [explanation ?? [], sentences].flat().join('\n\n');
 }
 
-/** Renders the list of keys and descriptions in an enlarged chart. */
-export const explanation = ({ lines }: ChartSpec, { meaning }: ChartContext): TemplateResult =>
-  html`<dl class="chart-explanation">
-    ${lines.map(({ key }) => html`<dt>${isDerived(key) ? nameOf(key) : key}</dt><dd>${meaning(key) ?? ''}</dd>`)}
-  </dl>`;
+/** Renders the explanation of an enlarged chart, and the list of its keys and their descriptions. */
+export const explanation = ({ explanation, lines }: ChartSpec, { meaning }: ChartContext): TemplateResult =>
+  html`${explanation === undefined ? nothing : html`<p class="chart-explanation">${explanation}</p>`}<dl
+      class="chart-explanation"
+    >
+      ${lines.map(({ key }) => html`<dt>${isDerived(key) ? nameOf(key) : key}</dt><dd>${meaning(key) ?? ''}</dd>`)}
+    </dl>`;
 
 /** Returns the accessible name of the drawing: title and latest value of each line. */
 export function nameOfPicture({ title, lines, unit }: ChartSpec, { store }: ChartContext): string {

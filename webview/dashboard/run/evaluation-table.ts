@@ -3,7 +3,7 @@
 // their minimum and maximum.
 import { html, nothing, type TemplateResult } from 'lit';
 import { formatValue, type Unit } from '../../shared/format';
-import type { ChartLine } from '../../../extension/run-data/charts/catalogue';
+import type { ChartLine } from '../../../extension/run-data/charts/chart-lines';
 import type { ShownGroup } from '../charts/arrangement';
 import { wilson } from '../../../extension/run-data/charts/plot-data';
 import type { SeriesStore } from '../../charts/metric-series';

@@ -34,7 +34,7 @@ const versions: Partial<Record<PluginKind, readonly [before: string, after: stri
     `loss: sequences => sequences.map(({ mask }) => ({ loss: Float32Array.from(mask, () => 5), slope: new Float32Array(mask.length) }))`,
   ],
   metric: ['measure: () => 1', 'measure: () => 2'],
-  chart: ['lines: () => ({ line: 3 })', 'lines: () => ({ line: 4 })'],
+  chart: ['lines: () => ({ line: 3 })', "title: 'Edited', lines: () => ({ line: 4 })"],
   alarm: [
     "metric: 'plugins/metric', label: 'the metric', side: 'over', steps: 1, bound: () => null",
     "metric: 'plugins/metric', label: 'the metric', side: 'over', steps: 1, bound: () => ({ bound: 1.5, label: 'a bound' })",
@@ -89,6 +89,11 @@ test('an edit of each kind applies from the next step on', async () => {
   const reloads = ofKind('plugin_reload').map(({ data }) => data);
   expect(reloads.map(data => [data?.plugin, data?.step]).sort()).toEqual(kinds.map(kind => [pathOf(kind), 2]).sort());
   const { metrics, episodes } = readRun(folder.path);
+  const plan = { name: 'chart', keys: ['plugin_charts/chart/*'] };
+  expect(ofKind('plugin_charts').map(({ data }) => data)).toEqual([
+    { charts: [plan] },
+    { charts: [{ ...plan, title: 'Edited' }] },
+  ]);
   expect(metrics.map(line => line['plugins/metric'])).toEqual([1, 2]);
   expect(metrics.map(line => line['plugin_charts/chart/line'])).toEqual([3, 4]);
   expect(metrics.map(line => Number(line['actor/pg_loss']).toFixed(3))).toEqual(['2.000', '5.000']);

@@ -2,6 +2,7 @@
 // to the bit, metrics are logged and change nothing else, alarms are raised by their values, and faults are reported.
 import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ownCharts } from '../../../../extension/run-data/charts/own-charts';
 import { installation } from '../../../../extension/node/installation';
 import { pluginSource } from '../../../support/plugin-source';
 import { readRun, results } from '../../../support/terminal';
@@ -131,11 +132,12 @@ test('a metric and a chart are logged and change nothing else; one that fails ha
   );
   const broken = write('metric', 'broken', 'measure: ({ step }) => (step === 3 ? 1 : NaN)');
   const chart = write('chart', 'half_share', 'lines: ({ step }) => ({ whole: step, half: step / 2, none: undefined })');
+  const listed = write('chart', 'listed', "title: 'Listed', unit: 'share', keys: ['actor/entropy', 'thoughts/*']");
   const wrong = write('chart', 'wrong', "lines: () => JSON.parse('3') as Record<string, number>");
   const plain = await trainHere(workspace, [], 3);
   const own = await trainHere(
     workspace,
-    [`workbench.plugins.metrics=[${broken},${length}]`, `workbench.plugins.charts=[${chart},${wrong}]`],
+    [`workbench.plugins.metrics=[${broken},${length}]`, `workbench.plugins.charts=[${chart},${listed},${wrong}]`],
     3,
   );
   const without = results(own.folder);
@@ -156,6 +158,11 @@ test('a metric and a chart are logged and change nothing else; one that fails ha
       'plugin_charts/half_share/half': (i + 1) / 2,
     });
   }
+  expect(ownCharts(readRun(own.folder).events)).toEqual([
+    { name: 'half_share', keys: ['plugin_charts/half_share/*'] },
+    { name: 'listed', title: 'Listed', unit: 'share', keys: ['actor/entropy', 'thoughts/*'] },
+    { name: 'wrong', keys: ['plugin_charts/wrong/*'] },
+  ]);
   expect(own.events.filter(event => event.startsWith('plugin_error'))).toEqual([
     `plugin_error: plug-in ${broken} returned NaN for plugins/broken in measure(): return finite numbers, or leave the key out`,
     `plugin_error: plug-in ${wrong} returned 3 in lines(): return numbers by line, such as { words: 12 }`,

@@ -1,12 +1,18 @@
 // @vitest-environment happy-dom
 // What users change on the dashboard's charts: ends of the y axis, a chart that fills the page, smoothed values, and
-// charts of their own expressions; and the episodes that the dashboard picks.
+// charts of their own expressions; charts of plug-ins; and the episodes that the dashboard picks.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { dashboardEpisode, dashboardExport, type Export } from '../../../../extension/protocol/dashboard-page';
+import {
+  dashboardEpisode,
+  dashboardExport,
+  dashboardLines,
+  type Export,
+} from '../../../../extension/protocol/dashboard-page';
 import type { ChartSpec } from '../../../../extension/run-data/charts/catalogue';
 import { panelGroups, panelProblems } from '../../../../webview/charts/panels';
 import { limitsOf } from '../../../../webview/dashboard/charts/chart-forms';
 import { press, settle } from '../page-host';
+import { runAt } from '../../../e2e/preview/data';
 import { click, expanded, open, stubDrawing } from './open-dashboard';
 
 beforeEach(() => {
@@ -72,6 +78,33 @@ describe('a chart', () => {
     const smoothed = again.card('entropy').querySelector('.chart-value')!;
     expect(smoothed.textContent).not.toBe(logged);
     expect(smoothed.getAttribute('title')).toBe(`smoothed; the logged value is ${logged}`);
+  });
+});
+
+describe('a chart of a plug-in', () => {
+  it('is drawn from its plan as soon as the event of the plan arrives, and follows an edit', async () => {
+    const view = { ...expanded.view, open: [...expanded.view.open, 'plugins'] };
+    const { host, root, card, plot } = await open('running', { ...expanded, view });
+    const listed = async (title: string, ...keys: string[]) => {
+      const charts = [{ name: 'signal', title, unit: 'share', explanation: 'How much an update learns.', keys }];
+      const time = '2026-02-03T00:01:00.000Z';
+      const event = { time, step: 140, kind: 'plugin_charts' as const, message: 'charts', data: { charts } };
+      host.send(dashboardLines, { run: runAt(140, 200), lines: [], events: [event] });
+      await settle();
+    };
+    expect(root.querySelector('[data-group="plugins"]')).toBeNull();
+    await listed('Learning signal', 'actor/entropy', 'rollout/in_group_reward_std');
+    const chart = card('plugin_charts/signal');
+    expect(chart.querySelector('h3')!.textContent).toBe('Learning signal');
+    expect(chart.querySelector('.chart-title')!.getAttribute('title')).toMatch(/^How much an update learns\.\n\n/);
+    expect(chart.querySelector('.chart-values')!.textContent).toContain('%');
+    expect(plot('plugin_charts/signal').lines).toHaveLength(2);
+    expect(plot('entropy').lines).toHaveLength(1);
+    await listed('Signal', 'actor/entropy');
+    const title = () => card('plugin_charts/signal').querySelector('h3')!.textContent;
+    await expect.poll(title).toBe('Signal'); // the page gathers messages
+    await settle();
+    expect(plot('plugin_charts/signal').lines).toHaveLength(1);
   });
 });
 
