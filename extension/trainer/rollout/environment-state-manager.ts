@@ -277,7 +277,8 @@ export class EnvironmentStateManager {
         states.forEach((step, i) => {
           const plan = acting.get(step.episode)!;
           finishTurn(plan, step);
-          if (!step.error) show(plan.entry, shown[i]);
+          // Without an action, the state and its pictures are those of before, and the step contains no pictures.
+          if (!step.error && step.outcomes.length > 0) show(plan.entry, shown[i]);
         });
         onReady?.(states.map(({ episode }) => acting.get(episode)!.entry));
       },
