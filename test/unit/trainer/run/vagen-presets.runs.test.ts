@@ -87,7 +87,7 @@ test.each([
     // The first picture is the environment's, with sprites.
     const environment = createSync(definition as typeof sokoban, definition.config.parse(env_config) as never);
     const { observation } = environment.reset({ seed }) as { observation: Observation };
-    const [picture] = turns[0].pictures!;
+    const picture = turns[0].pictures![0]!;
     expect(new Uint8Array(readFileSync(join(folder, 'pictures', picture)))).toEqual(pictureIn(observation));
     // No answer has an action, so each turn shows this picture again.
     expect(turns.map(({ executed, pictures }) => [executed, pictures])).toEqual(turns.map(() => [[], [picture]]));
