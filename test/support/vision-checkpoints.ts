@@ -59,11 +59,14 @@ const families = {
 /** Id of the first token that is added to ragen-tiny's. */
 export const firstId = 800;
 
-/** Returns ragen-tiny's tokenizer.json with further special tokens. */
-export function tokenizerWith(tokens: readonly string[]): Json {
+/** Returns ragen-tiny's tokenizer.json with further tokens, of which the first are special. */
+export function tokenizerWith(special: readonly string[], plain: readonly string[] = []): Json {
   const tokenizer = read(join(tiny, 'tokenizer.json')) as Json & { added_tokens: Json[] };
-  tokens.forEach((content, i) =>
-    tokenizer.added_tokens.push({ ...tokenizer.added_tokens[0], content, id: firstId + i, special: true }),
+  [...special, ...plain].forEach((content, i) =>
+    tokenizer.added_tokens.push({
+      ...{ ...tokenizer.added_tokens[0], content, id: firstId + i },
+      special: i < special.length,
+    }),
   );
   return tokenizer;
 }
@@ -74,15 +77,27 @@ export type TinyVision = keyof typeof families;
 const closing = 797;
 const closingLogit = 1.6;
 
-/**
- * Writes a random checkpoint of a family, and returns its folder, which has the family's name by default. With `thinks`,
- * all hidden states have a large first value, by which `</think>` is likely at every token.
- */
+export interface VisionModelOptions {
+  /** Name of the folder; by default the family's. */
+  name?: string;
+  /** Gives all hidden states a large first value, by which `</think>` is likely at every token. */
+  thinks?: boolean;
+  /**
+   * Pieces of answers, each of which becomes one token: for each piece, `<think>` and the empty text, which stands for the
+   * end, the logits after other pieces. Other tokens are unlikely after a piece.
+   */
+  answers?: readonly { piece: string; after: Readonly<Record<string, number>> }[];
+}
+
+/** Value of the hidden state after a piece of an answer, in the dimension of this piece. */
+const pieceValue = 12;
+
+/** Writes a random checkpoint of a family, and returns its folder. */
 export async function makeVisionModel(
   parent: string,
   family: TinyVision,
   seed = 1,
-  { name = family, thinks = false }: { name?: string; thinks?: boolean } = {},
+  { name = family, thinks = false, answers = [] }: VisionModelOptions = {},
 ): Promise<string> {
   const folder = join(parent, name);
   mkdirSync(folder, { recursive: true });
@@ -90,19 +105,25 @@ export async function makeVisionModel(
   const image = firstId + tokens.length - 1;
   const eos = family === 'idefics3' || family === 'smolvlm' ? firstId + 2 : 795;
   const json = read(join('test/golden/vision', family, 'config.json')) as Json & { text_config: Json };
+  const pieces = answers.map(({ piece }) => piece).filter(piece => piece !== '');
+  const idOf = (piece: string): number =>
+    piece === '' ? eos : piece === '<think>' ? closing - 1 : image + 1 + pieces.indexOf(piece);
+  const isUntied = pieces.length > 0 && { tie_word_embeddings: false };
   const config = {
     ...json,
+    ...isUntied,
     image_token_id: image,
     dtype: 'float32',
     text_config: {
       ...json.text_config,
-      ...{ vocab_size: image + 1, max_position_embeddings: 2048, eos_token_id: eos, pad_token_id: 793 },
+      ...isUntied,
+      ...{ vocab_size: image + 1 + pieces.length, max_position_embeddings: 2048, eos_token_id: eos, pad_token_id: 793 },
     },
   };
   const write = (name: string, content: unknown): void =>
     writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
   write('config.json', config);
-  write('tokenizer.json', tokenizerWith(tokens));
+  write('tokenizer.json', tokenizerWith(tokens, pieces));
   write('tokenizer_config.json', read(join(tiny, 'tokenizer_config.json')));
   write('generation_config.json', { eos_token_id: [eos, 793], pad_token_id: 793 });
   write('chat_template.jinja', template);
@@ -117,6 +138,16 @@ export async function makeVisionModel(
       const isRead = name.startsWith('lm_head') || decoder.tiedHead;
       for (let id = 0; id < dims[0]; id++)
         data[id * dims[1]] = (name.startsWith('lm_head') ? 0 : 6) + (isRead && id === closing ? closingLogit : 0);
+    }
+    const [isEmbedding, isHead] = [name.endsWith('embed_tokens.weight'), name.startsWith('lm_head')];
+    if (pieces.length > 0 && (isEmbedding || isHead)) {
+      const dimension = (piece: string): number => 1 + ['<think>', ...pieces].indexOf(piece);
+      if (isEmbedding)
+        for (const piece of ['<think>', ...pieces]) data[idOf(piece) * dims[1] + dimension(piece)] = pieceValue;
+      else
+        for (const { piece, after } of answers)
+          for (const [before, logit] of Object.entries(after))
+            data[idOf(piece) * dims[1] + dimension(before)] = logit / Math.sqrt(dims[1]);
     }
     return { name: goldenName(family, name), shape, data };
   });
