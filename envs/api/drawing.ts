@@ -86,6 +86,7 @@ export class Drawing {
     for (let row = Math.max(0, -y); row < Math.min(height, this.height - y); row++)
       for (let column = Math.max(0, -x); column < Math.min(width, this.width - x); column++) {
         const from = 4 * (row * width + column);
+        if (data[from + 3] === 0) continue; // transparent
         const at = 4 * ((y + row) * this.width + x + column);
         for (let channel = 0; channel < 3; channel++)
           to[at + channel] = blended(to[at + channel], data[from + channel], data[from + 3]);

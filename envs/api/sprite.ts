@@ -42,7 +42,9 @@ export function readSprite(path: string, remedy: string): Sprite {
 }
 
 /** Returns an image of another size; each pixel is one pixel of the given image. */
-export function scaled({ width, height, data }: Sprite, toWidth: number, toHeight: number): Sprite {
+export function scaled(sprite: Sprite, toWidth: number, toHeight: number): Sprite {
+  const { width, height, data } = sprite;
+  if (width === toWidth && height === toHeight) return sprite;
   const to = new Uint8Array(4 * toWidth * toHeight);
   for (let y = 0, at = 0; y < toHeight; y++)
     for (let x = 0; x < toWidth; x++, at += 4) {
