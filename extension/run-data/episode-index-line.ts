@@ -22,7 +22,7 @@ export const indexColumns = [
   'turns',
   'tokens', // number of sampled tokens; null if the tokens are not stored
   'invalid', // actions unknown to the environment, plus answers without an action
-  'kept', // whether the rollout filter and the trajectory filter kept the episode; null for validation
+  'kept', // whether all filters kept the episode (episode.ts); null for validation
   'first', // hash of the first turn's state; 0 for an episode without turns
   'at', // byte offset of the episode's line in the file
   'bytes', // length of the line in bytes, without the newline

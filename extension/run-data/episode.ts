@@ -104,7 +104,9 @@ export const episodeSchema = z.object({
   kept: z
     .boolean()
     .nullable()
-    .describe('whether the rollout filter and the trajectory filter kept the episode; null for validation'),
+    .describe(
+      'whether the rollout filter, the trajectory filter and the response filters kept the episode; null for validation',
+    ),
   roles: z
     .record(z.string(), roleReturnSchema)
     .optional()

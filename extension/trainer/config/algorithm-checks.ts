@@ -10,19 +10,12 @@ export function batchRules(config: RunConfig): BrokenRule[] {
   const broken: BrokenRule[] = [];
   const updates = [{ at: 'actor_rollout_ref.actor', ...actor }];
   if (config.algorithm.adv_estimator === 'gae') updates.push({ at: 'critic', ...actor, ...config.critic });
-  const value = rollout.rollout_filter_value;
-  const selections = config.workbench.filter_by_tag ? config.es_manager.train.env_configs.tags.length : 1;
-  const share = {
-    top_p: Math.min(value, 1),
-    top_k: Math.min(Math.max(value, selections / env_groups), 1), // at least one group of each selection
-    top_k_abs: Math.min((Math.max(value, 1) * selections) / env_groups, 1),
-    min_p: 1,
-  };
   const { context_window_mode, max_turn } = config.agent_proxy;
   const isOneSample = context_window_mode === 'full' && config.workbench.context_mask === 'none';
   const perEpisode = isOneSample ? 1 : max_turn; // upper bound on samples per episode
   const { strategy, value: best } = config.workbench.trajectory_filter;
-  const episodes = env_groups * group_size * share[rollout.rollout_filter_strategy] * (strategy === 'top' ? best : 1);
+  const groups = selections(config).reduce((sum, size) => sum + mostKept(size, rollout), 0);
+  const episodes = groups * group_size * (strategy === 'top' ? best : 1);
   const kept = episodes * perEpisode;
   for (const { at, ppo_mini_batch_size: mini, ppo_micro_batch_size_per_gpu: micro } of updates) {
     const key = `${at}.ppo_mini_batch_size`;
@@ -38,6 +31,58 @@ export function batchRules(config: RunConfig): BrokenRule[] {
       });
   }
   return broken;
+}
+
+type Rollout = RunConfig['actor_rollout_ref']['rollout'];
+
+/**
+ * Returns the number of groups of each selection of the rollout filter: of all groups or, with `filter_by_tag`, of the
+ * groups of each tag. A curriculum keeps no fixed division; the equal one allows the most groups with top_k_abs.
+ */
+function selections({ es_manager: { train }, workbench }: RunConfig): number[] {
+  const { env_groups, env_configs } = train;
+  if (!workbench.filter_by_tag) return [env_groups];
+  const sizes = new Map<string, number>();
+  const equal = env_groups / env_configs.tags.length;
+  env_configs.tags.forEach((tag, i) => {
+    const size = workbench.curriculum ? equal : (env_configs.n_groups[i] ?? 0);
+    sizes.set(tag, (sizes.get(tag) ?? 0) + size);
+  });
+  return [...sizes.values()];
+}
+
+/** Returns an upper bound on the number of groups that the rollout filter keeps of `size` groups. */
+function mostKept(
+  size: number,
+  {
+    rollout_filter_value: value,
+    rollout_filter_strategy: strategy,
+  }: Pick<Rollout, 'rollout_filter_value' | 'rollout_filter_strategy'>,
+): number {
+  const kept = {
+    top_p: size * Math.min(value, 1),
+    top_k: Math.max(size * value, 1),
+    top_k_abs: Math.max(value, 1),
+    min_p: size,
+  };
+  return Math.min(kept[strategy], size);
+}
+
+/** Whether the rollout filter drops any groups. */
+const filters = ({
+  rollout_filter_strategy: strategy,
+  rollout_filter_value: value,
+  rollout_filter_include_zero: includesZero,
+}: Rollout): boolean => strategy !== 'top_p' || value < 1 || !includesZero;
+
+/** Returns a note if `workbench.filter_by_tag` has no effect. */
+export function filterNotes({ actor_rollout_ref: { rollout }, es_manager, trainer, workbench }: RunConfig): string[] {
+  if (!workbench.filter_by_tag || trainer.val_only) return [];
+  const note = (why: string) => [`config: workbench.filter_by_tag is true, but has no effect, because ${why}`];
+  const tags = new Set(es_manager.train.env_configs.tags);
+  if (tags.size === 1) return note(`${[...tags].join()} is the only environment that is trained`);
+  if (filters(rollout) || isPluginPath(rollout.rollout_filter_metric)) return [];
+  return note('the rollout filter keeps all groups (rollout_filter_value 1, rollout_filter_include_zero true)');
 }
 
 /** Rules for combinations of the advantage estimator with turn rewards or advantage factors. */
@@ -155,11 +200,16 @@ export function filterRules({
       key: 'es_manager.train.group_size',
       sentence: 'is 1, but filter_groups compares the episodes of a group and needs at least two: use 2 or more',
     });
-  const filters = strategy !== 'top_p' || value < 1 || !rollout.rollout_filter_include_zero;
-  if (filters && !isPluginPath(metric) && /_variance|_std/.test(metric) && es_manager.train.group_size < 2)
+  if (filters(rollout) && !isPluginPath(metric) && /_variance|_std/.test(metric) && es_manager.train.group_size < 2)
     broken.push({
       key: 'es_manager.train.group_size',
       sentence: `is 1, but ${metric} needs at least two episodes in a group: use 2 or more, or keep all groups (rollout_filter_strategy top_p, rollout_filter_value 1, rollout_filter_include_zero true)`,
+    });
+  if (workbench.filter_by_tag && workbench.compat === 'ragen')
+    broken.push({
+      key: 'workbench.filter_by_tag',
+      sentence:
+        'is true, but RAGEN (workbench.compat=ragen) selects among the groups of all environments: set it to false',
     });
   if (workbench.trajectory_filter.strategy !== 'none' && workbench.compat === 'ragen')
     broken.push({

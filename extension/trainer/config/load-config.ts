@@ -11,6 +11,7 @@ import { interpolate } from './interpolation';
 import type { LoadedConfig } from './loaded-config';
 import { lengthIsOfModel } from './model-length';
 import { applyOverrides } from './overrides';
+import { filterNotes } from './algorithm-checks';
 import { outputNotes } from './output-notes';
 import { correctionNotes } from './rollout-correction-options';
 import { adviseOnKey, isKnownKey, validate } from './validate';
@@ -87,6 +88,7 @@ function finish(
       ...ignored.map(({ key, reason }) => `config: ${key} ${reason}`),
       ...correctionNotes(config),
       ...outputNotes(config),
+      ...filterNotes(config),
     ],
     hash: configHash(config),
     lengthIsOfModel: lengthIsOfModel(interpolated, from.layers),

@@ -21,6 +21,8 @@ import type { BatchSample } from './training-batch';
 /** A batch with all inputs of its update, one row per sample. */
 export interface PreparedBatch {
   samples: readonly BatchSample[];
+  /** Indices of the samples of the kept episodes, which metrics describe. */
+  trained: readonly number[];
   /** Log-probs of the tokens: `old` under the policy before the update, `reference` under the reference policy. */
   old: readonly Float32Array[];
   reference: readonly Float32Array[];
@@ -73,8 +75,9 @@ export async function updateCritic(
     }));
     results.push(await engine.updateCritic(samples, budget, config.critic, optimizerAt(step, config.critic)));
   }
-  const values = numbersWhere(batch.values, masks);
-  const returns = numbersWhere(batch.returns, masks);
+  const ofTrained = <Row>(rows: readonly Row[]): Row[] => batch.trained.map(index => rows[index]);
+  const values = numbersWhere(ofTrained(batch.values), ofTrained(masks));
+  const returns = numbersWhere(ofTrained(batch.returns), ofTrained(masks));
   return {
     ...describe('critic/values', values),
     ...describe('critic/returns', returns),

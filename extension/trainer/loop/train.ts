@@ -29,7 +29,7 @@ import { checkpointDue } from './checkpoint-due';
 import { curriculumGroups, followCurriculum } from './curriculum';
 import { withTimes } from './step-times';
 import { Stopwatch } from './stopwatch';
-import { adjustedSamplesOf, tokenRewards, trainedSamples } from './training-batch';
+import { adjustedSamplesOf, samplesOf, tokenRewards, trainedSamples } from './training-batch';
 import type { BatchSample } from './training-batch';
 import { runValidation, validationDue, withValidation } from './validation';
 import { alarmStop, checkAlarms } from './alarm-monitor';
@@ -261,12 +261,14 @@ async function prepare(
   const { own, order } = trainedSamples({ kept, trainable }, config, step);
   const samples = config.workbench.compat === 'ragen' ? adjustedSamplesOf(own, order) : own;
   const masks = samples.map(s => s.mask);
+  const trained = samplesOf(samples, kept);
+  const ofTrained = <Row>(rows: readonly Row[]): Row[] => trained.map(index => rows[index]);
 
   // Log-probs of the trained tokens, under the policy before its update and under the reference policy.
   const { old, entropies, squares } = await oldLogprobs(run, samples, scored, clock);
-  if (entropies) metrics['actor/entropy'] = meanOf(entropies, masks);
+  if (entropies) metrics['actor/entropy'] = meanOf(ofTrained(entropies), ofTrained(masks));
   const reference = await referenceLogprobs(run, samples, clock);
-  if (run.usesReference) metrics['rollout/ref_log_prob'] = meanOf(reference, masks);
+  if (run.usesReference) metrics['rollout/ref_log_prob'] = meanOf(ofTrained(reference), ofTrained(masks));
   const drawn = {
     old,
     rollout: samples.map(s => s.logprobs),
@@ -300,14 +302,16 @@ async function prepare(
     Object.assign(metrics, addTeacherAdvantages(advantages, input, distillation));
   }
   endAdvantages();
-  Object.assign(metrics, describe('critic/score', plain.map(sum)), describe('critic/rewards', rewards.map(sum)));
-  Object.assign(metrics, describe('critic/advantages', numbersWhere(advantages, masks)));
-  Object.assign(metrics, lengthsOf(samples, sampling.max_model_len - sampling.response_length));
+  Object.assign(metrics, describe('critic/score', ofTrained(plain).map(sum)));
+  Object.assign(metrics, describe('critic/rewards', ofTrained(rewards).map(sum)));
+  Object.assign(metrics, describe('critic/advantages', numbersWhere(ofTrained(advantages), ofTrained(masks))));
+  Object.assign(metrics, lengthsOf(ofTrained(samples), sampling.max_model_len - sampling.response_length));
 
   const positions = samples === own ? order : Array.from(samples.keys());
   return {
     own,
     samples,
+    trained,
     old,
     reference,
     values,

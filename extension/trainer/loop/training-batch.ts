@@ -74,8 +74,8 @@ function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: Sam
 
 /**
  * Returns two arrays. `own` contains the samples of all kept groups. `order` contains the indices of the samples to
- * train on, in the seeded order in which the optimizer steps use them. If the trajectory filter dropped episodes of a
- * kept group, their samples are in `own` but not in `order`. They are in `own` because the group's advantages depend on
+ * train on, in the seeded order in which the optimizer steps use them. If the trajectory filter or a
+ * response filter dropped episodes of a kept group, their samples are in `own` but not in `order`. They are in `own` because the group's advantages depend on
  * them.
  */
 export function trainedSamples(
@@ -91,6 +91,15 @@ export function trainedSamples(
   const chosen = new Set(kept);
   const trained = Array.from(own.keys()).filter(index => chosen.has(own[index].episode));
   return { own, order: adjustedOrder(trained.length, config, step).map(position => trained[position]) };
+}
+
+/**
+ * Returns the indices of the samples of the given episodes. Metrics of a batch describe the samples of the kept episodes;
+ * the batch also contains other episodes of their groups (`trainedSamples`).
+ */
+export function samplesOf(samples: readonly BatchSample[], episodes: readonly RolloutEpisode[]): number[] {
+  const chosen = new Set(episodes);
+  return Array.from(samples.keys()).filter(index => chosen.has(samples[index].episode));
 }
 
 /**

@@ -266,6 +266,22 @@ describe('hash', () => {
     ]);
     expect(load('quickstart', 'model_path=models/other').notes).toEqual([]);
   });
+
+  test('says why a selection by environment has no effect', () => {
+    const notes = (...overrides: string[]) => load('quickstart-mixture', ...overrides).notes;
+    const one = ['es_manager.train.env_configs.tags=[SmallBandit]', 'es_manager.train.env_configs.n_groups=[36]'];
+    const all = ['value=1', 'strategy=top_p', 'include_zero=true'].map(
+      setting => `actor_rollout_ref.rollout.rollout_filter_${setting}`,
+    );
+    const because = 'config: workbench.filter_by_tag is true, but has no effect, because';
+    expect(notes()).toEqual([]);
+    expect(notes(...one)).toEqual([`${because} SmallBandit is the only environment that is trained`]);
+    expect(notes(...all)).toEqual([
+      `${because} the rollout filter keeps all groups (rollout_filter_value 1, rollout_filter_include_zero true)`,
+    ]);
+    expect(notes(...all, 'workbench.filter_by_tag=false')).toEqual([]);
+    expect(notes(...one, 'trainer.val_only=true')).toEqual([]);
+  });
 });
 
 test('model_path accepts a bundled model, a folder or a Hub model', () => {

@@ -253,6 +253,19 @@ describe('rules between keys', () => {
       'config: workbench.curriculum.hard_below is 0.3, but easy_above is 0.2: use a smaller value',
     ],
     [
+      ['workbench.filter_by_tag=true', 'workbench.compat=ragen'],
+      'config: workbench.filter_by_tag is true, but RAGEN (workbench.compat=ragen) selects among the groups of all environments: set it to false',
+    ],
+    [
+      [
+        ...['workbench.filter_by_tag=true', 'actor_rollout_ref.rollout.rollout_filter_strategy=top_k_abs'],
+        ...['actor_rollout_ref.rollout.rollout_filter_value=3', 'ppo_mini_batch_size=80'],
+        'es_manager.train.env_configs.tags=[CoordSokoban,Bandit]',
+        'es_manager.train.env_configs.n_groups=[7,1]',
+      ],
+      'config: ppo_mini_batch_size is 80, more than the 64 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): use a smaller value, or raise env_groups',
+    ],
+    [
       ['workbench.trajectory_filter.strategy=top', 'workbench.compat=ragen', 'ppo_mini_batch_size=4'],
       'config: workbench.trajectory_filter.strategy is top, but RAGEN (workbench.compat=ragen) filters only whole groups: set it to none',
     ],

@@ -70,6 +70,10 @@ test('a step keeps the episodes that the enforced filters leave, and no others',
   expect(counted.episodes.map(({ kept }) => kept)).toEqual(removed.map(() => true));
   expect(enforced.episodes.map(({ kept }) => kept)).toEqual(removed.map(is => !is));
 
+  const left = enforced.episodes.filter((_, i) => !removed[i]);
+  expect(enforced.lines[0]['critic/score/mean']).toBeCloseTo(mean(left.map(({ score }) => score)), 6);
+  expect(counted.lines[0]['critic/score/mean']).toBeCloseTo(mean(counted.episodes.map(({ score }) => score)), 6);
+
   // the others keep their advantages, because the scores of removed episodes stay in their group
   const trained = counted.episodes.map(advantagesOf);
   expect(enforced.episodes.map(advantagesOf)).toEqual(trained.map((own, i) => (removed[i] ? [] : own)));

@@ -334,6 +334,18 @@ describe('trajectory filter', () => {
       'rollout/empty_after_filter': 0,
       'train/batch_size': count,
     });
+    const scores = kept.map(e => e.score);
+    const lengths = kept.map(({ tokens }) => tokens.mask.filter(bit => bit === 1).length);
+    for (const [key, values] of [
+      ['critic/score', scores],
+      ['critic/rewards', scores],
+      ['response_length', lengths],
+    ] as const) {
+      expect(run.lines[0][`${key}/mean`]).toBeCloseTo(values.reduce((sum, x) => sum + x, 0) / count, 5);
+      expect(run.lines[0][`${key}/min`]).toBeCloseTo(Math.min(...values), 5);
+      expect(run.lines[0][`${key}/max`]).toBeCloseTo(Math.max(...values), 5);
+    }
+    expect(run.lines[0]['critic/score/mean']).not.toBe(all.lines[0]['critic/score/mean']);
     expect(all.lines[0]).not.toHaveProperty(['rollout/trajectory_filter_kept_count']);
     expect(run.lines[0]['actor/grad_norm']).not.toBe(all.lines[0]['actor/grad_norm']);
   });
