@@ -5,6 +5,7 @@ import { appendAll } from '../../common/lists';
 import type { Unit } from '../../common/format-values';
 import type { ChartPlan } from '../../../envs/api/plugins/chart';
 import { groupsOfCharts, ownStart } from './chart-plan';
+import { matcher } from './key-pattern';
 import {
   bySide,
   coloursOf,
@@ -186,13 +187,6 @@ function take(
     const keys = found.filter(key => last(key) === name);
     return chart({ id: idOf(name), title: quantityName(keys[0]) }, keys);
   });
-}
-
-/** Returns a function that tells whether a key matches a pattern, in which `*` stands for a part of a key. */
-function matcher(pattern: string): (key: string) => boolean {
-  const parts = pattern.split('*').map(text => text.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
-  const expression = new RegExp(`^${parts.join('[^/]+')}$`);
-  return key => expression.test(key);
 }
 
 /** Returns a name with spaces instead of underscores, as a title. */

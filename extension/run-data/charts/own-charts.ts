@@ -30,7 +30,7 @@ export const chartPlanSchema = z.object({
 export type StoredPlan = z.infer<typeof chartPlanSchema>;
 
 /** `data` of `plugin_charts`: all charts of the run's plug-ins; they replace those of earlier events. */
-export const pluginChartsSchema = z.object({ charts: z.array(chartPlanSchema) });
+export const pluginChartsSchema = z.object({ charts: z.array(chartPlanSchema).max(1000) });
 
 /** Returns the charts of a run's plug-ins; none in runs of versions that wrote no such events. */
 export function ownCharts(events: readonly RunEvent[]): readonly ChartPlan[] {
