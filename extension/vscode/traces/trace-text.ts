@@ -192,7 +192,7 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
 function useOf({ kept, what_if }: Episode): string {
   if (what_if) return `what-if of ${what_if.of}, from turn ${what_if.turn} on; not trained on`;
   if (kept === null) return 'not trained on';
-  return kept ? 'kept by the rollout filter' : 'dropped by the rollout filter';
+  return kept ? 'kept by all filters' : 'dropped by a filter';
 }
 
 function writeTurn(

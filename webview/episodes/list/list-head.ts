@@ -43,7 +43,7 @@ export function listHead(sort: Sort | null, actions: EpisodesActions): TemplateR
       'Invalid actions: unknown actions, and answers without an action',
       'inv. (invalid actions)',
     ),
-    { text: '', by: 'kept', title: 'Kept (●) or dropped (○) by the rollout filter', class: 'filter-mark' },
+    { text: '', by: 'kept', title: 'Kept (●) by all filters, or dropped (○) by one', class: 'filter-mark' },
   ];
   const names = ['list-head', 'muted', sort && 'flat', added && 'extended'].filter(Boolean).join(' ');
   return html`<div class=${names} role="group" aria-label="Sort the list">

@@ -138,11 +138,11 @@ function spokenRow(row: EpisodeRow, unit: Unit): string {
     counted(row.turns, 'turn'),
     row.tokens === null ? 'tokens not stored' : counted(row.tokens, 'token'),
     ...(row.invalid ? [counted(row.invalid, 'invalid action')] : []),
-    ...(row.kept === null ? [] : [row.kept ? 'kept' : 'dropped by the rollout filter']),
+    ...(row.kept === null ? [] : [row.kept ? 'kept' : 'dropped by a filter']),
   ].join(', ');
 }
 
 function filterMark(kept: boolean | null): TemplateResult {
-  const title = kept === null ? nothing : kept ? 'kept by the rollout filter' : 'dropped by the rollout filter';
+  const title = kept === null ? nothing : kept ? 'kept by all filters' : 'dropped by a filter';
   return html`<span class="filter-mark muted" title=${title}>${kept === null ? '' : kept ? '●' : '○'}</span>`;
 }

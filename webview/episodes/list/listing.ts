@@ -36,7 +36,7 @@ export const sortColumns = {
   turns: 'turns',
   tokens: 'tokens',
   invalid: 'invalid actions',
-  kept: 'kept by the rollout filter',
+  kept: 'kept by all filters',
   step: 'step',
   group: 'group',
   tag: 'tag',

@@ -48,8 +48,8 @@ function factsOf(episode: Episode): Fact[] {
             'filter',
             kept ? 'kept' : 'dropped',
             kept
-              ? 'The rollout filter kept this group for the update'
-              : 'The rollout filter removed this group from the update',
+              ? 'All filters kept this episode for the update'
+              : 'A filter removed this episode or its group from the update',
           ],
         ];
   return [

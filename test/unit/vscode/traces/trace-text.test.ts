@@ -90,7 +90,7 @@ describe('an episode’s document', () => {
   it('states its outcome', () => {
     const facts = (changes: Partial<Episode>) => traceOf({ ...episode, ...changes }, 'lake', bytes).text.split('\n')[3];
     const whatIf = { of: 'train-000018-g003-m01', turn: 2, given: {}, players: ['initial'], seed: 1, notes: [] };
-    expect(facts({ kept: false })).toMatch(/ · dropped by the rollout filter$/);
+    expect(facts({ kept: false })).toMatch(/ · dropped by a filter$/);
     expect(facts({ kept: null })).toMatch(/ · not trained on$/);
     expect(facts({ kept: null, what_if: whatIf })).toMatch(
       / · what-if of train-000018-g003-m01, from turn 2 on; not trained on$/,
