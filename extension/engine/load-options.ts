@@ -70,6 +70,8 @@ export interface LoadOptions {
   maxPositions: number | null;
   /** Folder for files derived from models, such as 8-bit bases. */
   cacheFolder: string;
+  /** Whether the model generates; otherwise it only scores given texts and trains on them. Defaults to true. */
+  generates?: boolean;
   /** What a vision-language model needs to show pictures; undefined if none are shown. */
   pictures?: PictureOptions;
 }

@@ -1,17 +1,19 @@
 // Entry point of the engine's worker thread. Calls arrive as messages and run one at a time in order; only generation
 // calls overlap. If this file is started as a process, it tests a provider instead and sends the findings
-// (models/self-check.ts). The process then has two arguments: the provider and a number of threads.
+// (models/self-check.ts). The process then has two or three arguments: the provider, a number of threads and, for a model
+// that reads pictures, a PictureUse as JSON.
 import { parentPort } from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
 import { serveCalls, transferred } from '../node/thread-calls';
 import { PolicyEngine } from './policy-engine';
+import type { PictureUse } from './pictured-check';
 import { selfCheck } from './self-check';
 import type { Engine } from '../engine/engine';
 import { engineErrors, engineOf, type EngineCalls, type EngineReports } from '../engine/engine-calls';
 import type { Provider } from '../engine/session/session';
 
 if (parentPort) serve(parentPort);
-else if (process.send) void tryProvider(process.argv[2] as Provider, Number(process.argv[3]));
+else if (process.send) void tryProvider(...(process.argv.slice(2) as [Provider, string, string?]));
 else throw new Error('engine worker: must be started as a worker thread, or as a child process that tests a provider');
 
 function serve(port: MessagePort): void {
@@ -57,7 +59,8 @@ function serve(port: MessagePort): void {
  */
 const copies: ReadonlySet<keyof Engine> = new Set(['state', 'parameters']);
 
-async function tryProvider(provider: Provider, threads: number): Promise<void> {
-  const checked = await selfCheck(provider, threads);
+async function tryProvider(provider: Provider, threads: string, use?: string): Promise<void> {
+  const shown = use === undefined ? undefined : (JSON.parse(use) as PictureUse);
+  const checked = await selfCheck(provider, Number(threads), { shown });
   process.send!(checked, () => process.exit(0));
 }

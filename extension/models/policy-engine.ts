@@ -36,7 +36,8 @@ import { featureGradient } from './feature-gradient';
 import { analyseGradients } from './gradient-analysis';
 import { loadAdapted, loadFrozen, loadTrained } from './load-models';
 import type { LoadedPolicies } from './load-models';
-import { readTokenizer } from './weights/model-folder';
+import { readEncoderConfig, readsPictures, readTokenizer } from './weights/model-folder';
+import type { PictureUse } from './pictured-check';
 import type { ImageFeatures } from './policy';
 import type { OpenPictures } from './vision/open-pictures';
 import { attributionMaps } from './vision/picture-attribution';
@@ -91,11 +92,12 @@ export class PolicyEngine implements Engine<LocalState> {
         `${asked} is webgpu, which does not support ${bytes}=int8: set ${asked}=cpu or ${bytes}=none`,
       );
     const candidates = autoCandidates(states).filter(other => other !== 'webgpu' || !bytes);
+    const shown = pictureUse(options);
     const { provider, about } = await resolveDevice(device, asked, candidates, other =>
-      device === 'auto' ? selfCheckApart(other, threads) : checkedOnce(other, threads),
+      device === 'auto' ? selfCheckApart(other, threads, { shown }) : checkedOnce(other, threads, shown),
     );
     if (options.precision === 'float16') {
-      const { passed, about } = await selfCheck(provider, threads, 'float16');
+      const { passed, about } = await selfCheck(provider, threads, { precision: 'float16', shown });
       if (!passed)
         throw new UserError(
           `workbench.precision is float16, but the check of float16 on ${provider} failed (${about}): set workbench.precision=float32`,
@@ -362,13 +364,26 @@ export class PolicyEngine implements Engine<LocalState> {
   }
 }
 
-const checks = new Map<Provider, ReturnType<typeof selfCheck>>();
+const checks = new Map<string, ReturnType<typeof selfCheck>>();
 
-/** Returns the result of a provider's self-check, which runs only once per process. */
-function checkedOnce(provider: Provider, threads: number): ReturnType<typeof selfCheck> {
-  let check = checks.get(provider);
-  if (!check) checks.set(provider, (check = selfCheck(provider, threads)));
+/** Returns the result of a provider's self-check, which runs only once per process for the same use of pictures. */
+function checkedOnce(provider: Provider, threads: number, shown: PictureUse | undefined): ReturnType<typeof selfCheck> {
+  const key = JSON.stringify([provider, shown]);
+  let check = checks.get(key);
+  if (!check) checks.set(key, (check = selfCheck(provider, threads, { shown })));
   return check;
+}
+
+/** Returns how the model shows pictures; undefined if it reads text only, or if none are shown. */
+function pictureUse({
+  modelFolder,
+  adapterFolder,
+  pictures,
+  generates = true,
+  trainsEncoder,
+}: LoadOptions): PictureUse | undefined {
+  if (!pictures || !readsPictures(modelFolder)) return undefined;
+  return { encoder: readEncoderConfig(modelFolder)!.kind, generates, trained: trainsEncoder ?? adapterFolder !== null };
 }
 
 /**

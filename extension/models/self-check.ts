@@ -1,8 +1,9 @@
 // Checks whether a provider computes the same results as the CPU, because faulty kernels may compute wrong gradients
 // without an error. A small decoder runs one policy update and samples two turns, on the provider and on the CPU. The
 // decoder has all features of real models: grouped heads, query and key norms, biases and adapters. The update has a
-// shared prefix and several passes. Loss, gradients of all parameters and sampled tokens are compared. A chain of
-// matmuls is timed on the provider and on the CPU, because a software emulation of a GPU is slower than the CPU.
+// shared prefix and several passes. Loss, gradients of all parameters and sampled tokens are compared, and for a model that
+// reads pictures also what shows them (pictured-check.ts). A chain of matmuls is timed on the provider and on the CPU,
+// because a software emulation of a GPU is slower than the CPU.
 import { fork } from 'node:child_process';
 import { appendAll } from '../common/lists';
 import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
@@ -24,11 +25,14 @@ import { parameterSpecs } from './decoder/decoder-config';
 import type { DecoderConfig } from './decoder/decoder-config';
 import { DeviceParameters, openBank } from './weights/device-parameters';
 import { Generator } from './generation/generator';
+import { cacheLocation } from './generation/generator-options';
+import { computePictured, randomWeights } from './pictured-check';
+import type { PictureUse } from './pictured-check';
 import { loraModules, loraSpecs } from './adapters/lora';
 import { trainedNetwork } from './decoder/networks';
 import { Policy } from './policy';
 import type { Network } from './graphs/policy-graphs';
-import { Weights } from './weights/weights';
+import type { Weights } from './weights/weights';
 
 /**
  * Maximum relative error of the loss terms and of a parameter's gradient. In float32, another order of summation causes
@@ -88,28 +92,57 @@ export interface ComputedResults {
   gradient: Weights;
   /** Sampled ids of all rows in the first turn, followed by the sampled ids of all rows in the second turn. */
   tokens: number[];
+  /** Other results, by what messages call them. */
+  values?: Record<string, Float32Array>;
+}
+
+/** What the self-check computes, and what for. */
+export interface SelfCheckOptions {
+  precision?: FloatType;
+  /** How the model shows pictures; without it, the model reads text only. */
+  shown?: PictureUse | undefined;
+  /** Runs the computations that are compared. */
+  compute?: typeof computeSmall;
+  computeShown?: typeof computeShown;
 }
 
 /**
- * Compares `provider` at `precision` with the CPU in float32. A provider that cannot run fails the check. `compute`
- * runs the computation that is compared.
+ * Compares `provider` at a precision with the CPU in float32. A provider that cannot run fails the check, and so does a
+ * provider that cannot do what the model needs.
  * @param threads CPU threads; 0 for all cores
  */
 export async function selfCheck(
   provider: Provider,
   threads: number,
-  precision: FloatType = 'float32',
-  compute = computeSmall,
+  {
+    precision = 'float32',
+    shown,
+    compute = computeSmall,
+    computeShown: computePictures = computeShown,
+  }: SelfCheckOptions = {},
 ): Promise<DeviceCheck> {
+  if (shown?.generates && cacheLocation({ provider }) === 'device')
+    return {
+      passed: false,
+      faster: false,
+      about: 'it cannot answer prompts that show pictures, because it keeps keys and values on the device',
+    };
   try {
     const expected = await compute({ provider: 'cpu', threads }, 'float32');
     const found = await compute({ provider, threads }, precision);
-    const { differs, gradient } = compared(found, expected, precision);
+    const text = compared(found, expected, precision);
+    const pictured = shown && {
+      expected: await computePictures(shown, { provider: 'cpu', threads }, 'float32'),
+      found: await computePictures(shown, { provider, threads }, precision),
+    };
+    const seen = pictured && compared(pictured.found, pictured.expected, precision);
+    const differs = text.differs ?? seen?.differs;
+    const gradient = Math.max(text.gradient, seen?.gradient ?? 0);
     if (differs) return { passed: false, faster: false, about: differs };
     const [own, cpu] = [await productTime({ provider, threads }), await productTime({ provider: 'cpu', threads })];
     const faster = own < cpu;
     const same = precision === 'float32' ? 'loss, gradients and tokens' : 'loss and gradients';
-    const about = `${same} match the CPU's (gradients within ${shown(gradient)}), and matrix products take ${own.toFixed(1)} ms (CPU: ${cpu.toFixed(1)} ms)`;
+    const about = `${same}${shown ? ', also with pictures,' : ''} match the CPU's (gradients within ${formatted(gradient)}), and matrix products take ${own.toFixed(1)} ms (CPU: ${cpu.toFixed(1)} ms)`;
     return { passed: true, faster, about };
   } catch (error) {
     return {
@@ -130,11 +163,16 @@ export function compared(
   precision: FloatType = 'float32',
 ): { differs: string | null; gradient: number } {
   const limit = mostError[precision];
-  const most = `at most ${shown(limit)}`;
+  const most = `at most ${formatted(limit)}`;
   for (const [name, number] of Object.entries(expected.loss)) {
     const error = Math.abs(found.loss[name] - number) / Math.max(1e-3, Math.abs(number));
     if (!(error <= limit))
-      return { differs: `its ${name} differs from the CPU's by ${shown(error)} (${most})`, gradient: NaN };
+      return { differs: `its ${name} differs from the CPU's by ${formatted(error)} (${most})`, gradient: NaN };
+  }
+  for (const [name, values] of Object.entries(expected.values ?? {})) {
+    const error = relativeError(found.values?.[name] ?? new Float32Array(values.length).fill(NaN), values);
+    if (!(error <= limit))
+      return { differs: `its ${name} differ from the CPU's by ${formatted(error)} (${most})`, gradient: NaN };
   }
   let worst = { name: '', error: 0 };
   for (const { name } of expected.gradient.specs) {
@@ -144,7 +182,7 @@ export function compared(
   }
   if (!(worst.error <= limit))
     return {
-      differs: `its gradients differ from the CPU's by ${shown(worst.error)} (${most}; the largest difference is in ${worst.name})`,
+      differs: `its gradients differ from the CPU's by ${formatted(worst.error)} (${most}; the largest difference is in ${worst.name})`,
       gradient: worst.error,
     };
   if (precision === 'float16') return { differs: null, gradient: worst.error }; // rounding may change tokens
@@ -157,11 +195,20 @@ export function compared(
   return { differs: null, gradient: worst.error };
 }
 
+/** Encodes, scores and trains with pictures as a model of the given use does. */
+export async function computeShown(
+  use: PictureUse,
+  options: SessionOptions,
+  products: FloatType = 'float32',
+): Promise<ComputedResults> {
+  return { ...(await computePictured(use, { config, loss, optimizer }, options, products)), tokens: [] };
+}
+
 /** Runs one update and samples two turns with the small decoder. */
 export async function computeSmall(options: SessionOptions, products: FloatType = 'float32'): Promise<ComputedResults> {
   const network = smallNetwork(products);
   const stream = new RandomStream(17);
-  const bank = await openBank(randomWeights(network, stream), options);
+  const bank = await openBank(randomWeights(network.plan.specs, stream), options);
   const policy = new Policy(network, bank, options);
   const generator = new Generator(network, bank, options);
   const prompt = ids(stream, 9);
@@ -194,17 +241,6 @@ function smallNetwork(products: FloatType): Network {
   const { plan } = trainedNetwork(config, [...parameterSpecs(config), ...loraSpecs(config, lora)]);
   const adapter = { ...lora, modules: new Set(loraModules(config, lora.targets)) };
   return { config, plan: { ...plan, adapter, products } };
-}
-
-function randomWeights({ plan }: Network, stream: RandomStream): Weights {
-  const weights = new Weights(plan.specs);
-  for (const { name, dims } of plan.specs) {
-    const view = weights.view(name);
-    const isNorm = name.endsWith('norm.weight');
-    for (let i = 0; i < view.length; i++)
-      view[i] = (isNorm ? 1 : 0) + (dims.length === 1 ? 0.1 : 0.2) * stream.normal();
-  }
-  return weights;
 }
 
 const ids = (stream: RandomStream, n: number): number[] =>
@@ -262,11 +298,14 @@ const timeoutMs = 120_000;
 export function selfCheckApart(
   provider: Provider,
   threads: number,
-  entry: string = installation.engineWorker,
+  { shown, entry = installation.engineWorker }: Pick<SelfCheckOptions, 'shown'> & { entry?: string } = {},
 ): Promise<DeviceCheck> {
   return new Promise(resolve => {
     const env = programEnvironment([...variablesFor.node, ...variablesFor.devices]);
-    const child = fork(entry, [provider, String(threads)], { stdio: 'ignore', env });
+    const child = fork(entry, [provider, String(threads), ...(shown ? [JSON.stringify(shown)] : [])], {
+      stdio: 'ignore',
+      env,
+    });
     const failed = (about: string): void => resolve({ passed: false, faster: false, about });
     const timer = setTimeout(() => {
       failed(`its check did not finish within ${timeoutMs / 1000} s`);
@@ -291,7 +330,7 @@ function relativeError(found: Float32Array, expected: Float32Array): number {
   return Math.sqrt(difference) / Math.max(1e-4, Math.sqrt(norm));
 }
 
-const shown = (error: number): string => error.toExponential(1);
+const formatted = (error: number): string => error.toExponential(1);
 
 /** Returns onnxruntime's message as one line, without the source location. */
 const firstSentence = ({ message }: Error): string =>

@@ -2,7 +2,7 @@
 // faster than the CPU.
 import { expect, it } from 'vitest';
 import { describeHalves, describeWebgpu } from './adapter';
-import { compared, computeSmall, selfCheck } from '../../extension/models/self-check';
+import { compared, computeShown, computeSmall, selfCheck } from '../../extension/models/self-check';
 
 describeWebgpu('the self-check', () => {
   it('passes on WebGPU, whose gradients differ by rounding errors only', async () => {
@@ -14,6 +14,20 @@ describeWebgpu('the self-check', () => {
     expect(differs).toBeNull();
     expect(gradient).toBeLessThan(1e-4);
     expect(gradient).toBeGreaterThan(0); // otherwise it was computed on the CPU
+  });
+
+  it.each(['qwen2_5_vl', 'qwen3_vl', 'siglip'] as const)('passes with pictures: %s', async encoder => {
+    for (const trained of [false, true]) {
+      const shown = { encoder, trained, generates: false };
+      const [found, expected] = [
+        await computeShown(shown, { provider: 'webgpu', threads: 1 }),
+        await computeShown(shown, { threads: 1 }),
+      ];
+      const { differs, gradient } = compared(found, expected);
+      expect(differs).toBeNull();
+      expect(gradient).toBeLessThan(1e-3);
+      expect(found.values).not.toEqual(expected.values); // otherwise it was computed on the CPU
+    }
   });
 
   it('measures matrix products on the device and on the CPU', async () => {

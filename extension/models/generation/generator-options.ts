@@ -16,3 +16,7 @@ export interface GeneratorOptions extends SessionOptions {
    */
   cache?: 'host' | 'device';
 }
+
+/** Returns where a generator with these options stores keys and values. */
+export const cacheLocation = ({ cache, provider }: Pick<GeneratorOptions, 'cache' | 'provider'>): 'host' | 'device' =>
+  cache ?? (provider === 'webgpu' ? 'device' : 'host');

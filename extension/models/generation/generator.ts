@@ -7,7 +7,7 @@
 // (even-products.ts) and sums over cached tokens run in blocks. A step has at least two rows, because onnxruntime computes matmuls of a single row with
 // another kernel, which rounds differently.
 import { availableParallelism } from 'node:os';
-import type { GeneratorOptions } from './generator-options';
+import { cacheLocation, type GeneratorOptions } from './generator-options';
 import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import type { GeneratedRow, GenerationRow, PicturedTokens, SamplingOptions } from '../../engine/generation-calls';
@@ -58,7 +58,7 @@ export class Generator {
     private readonly options: GeneratorOptions,
   ) {
     const { config } = network;
-    this.where = options.cache ?? (options.provider === 'webgpu' ? 'device' : 'host');
+    this.where = cacheLocation(options);
     const run = (feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> => this.run(feeds);
     if (this.where === 'device') this.cache = new DeviceCache(config, options, run);
     else

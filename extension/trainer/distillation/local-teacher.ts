@@ -44,6 +44,7 @@ export async function openLocalTeacher(options: TeacherOptions): Promise<Teacher
       threads: config.workbench.threads,
       maxPositions: rollout.max_model_len,
       cacheFolder: installation.cache,
+      generates: false,
       pictures: pictureOptions(config, options.folder.path),
     });
     const { parameters } = await abortable(control.stopped, loading);

@@ -70,6 +70,7 @@ export async function trainAndExport(
       seed: deriveSeed('new-weights', trainer.seed),
       maxPositions: config.data.max_length,
       cacheFolder: installation.cache,
+      generates: false,
       pictures: samples.pictures,
     });
     const loaded = await abortable(signal, loading);

@@ -4,10 +4,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { compared, computeSmall, selfCheck, selfCheckApart } from '../../../extension/models/self-check';
+import type { LoadedModel, LoadOptions } from '../../../extension/engine/load-options';
+import type { PictureUse } from '../../../extension/models/pictured-check';
+import { PolicyEngine } from '../../../extension/models/policy-engine';
+import { compared, computeShown, computeSmall, selfCheck, selfCheckApart } from '../../../extension/models/self-check';
 import type { ComputedResults } from '../../../extension/models/self-check';
+import { isOfDecoder } from '../../../extension/models/vision/stored-names';
 import { Weights } from '../../../extension/models/weights/weights';
+import { plainLoad } from '../../support/small-models';
+import { temporaryFolder } from '../../support/temporary-folder';
+import { makeVisionModel } from '../../support/vision-checkpoints';
 
+const folder = temporaryFolder();
 const expected = await computeSmall({ threads: 1 });
 
 function faulty(change: (found: ComputedResults) => void): ComputedResults {
@@ -66,19 +74,21 @@ describe('the self-check', () => {
 
   it('fails on different results or a provider that cannot run', async () => {
     const off = faulty(({ loss }) => (loss.grad_norm *= 2));
-    const wrong = await selfCheck('webgpu', 1, 'float32', async ({ provider }) =>
-      provider === 'cpu' ? expected : off,
-    );
+    const wrong = await selfCheck('webgpu', 1, {
+      compute: async ({ provider }) => (provider === 'cpu' ? expected : off),
+    });
     expect(wrong).toEqual({
       passed: false,
       faster: false,
       about: "its grad_norm differs from the CPU's by 1.0e+0 (at most 1.0e-2)",
     });
-    const broken = await selfCheck('webgpu', 1, 'float32', async ({ provider }) => {
-      if (provider === 'cpu') return expected;
-      throw new Error(
-        '/src/webgpu/context.cc:136 onnxruntime::Initialize()::<lambda()> status == Success was false. Failed to get a WebGPU adapter: No supported adapters\n',
-      );
+    const broken = await selfCheck('webgpu', 1, {
+      compute: async ({ provider }) => {
+        if (provider === 'cpu') return expected;
+        throw new Error(
+          '/src/webgpu/context.cc:136 onnxruntime::Initialize()::<lambda()> status == Success was false. Failed to get a WebGPU adapter: No supported adapters\n',
+        );
+      },
     });
     expect(broken).toEqual({
       passed: false,
@@ -88,10 +98,70 @@ describe('the self-check', () => {
   });
 });
 
+describe('the self-check of a model that reads pictures', () => {
+  const families = ['qwen2_5_vl', 'qwen3_vl', 'siglip'] as const;
+  const use = (encoder: PictureUse['encoder'], trained = true): PictureUse => ({ encoder, trained, generates: false });
+
+  it.each(families)('compares features, log-probs and gradients of decoder and encoder: %s', async encoder => {
+    const [one, same] = [
+      await computeShown(use(encoder), { threads: 1 }),
+      await computeShown(use(encoder), { threads: 1 }),
+    ];
+    expect(compared(same, one)).toEqual({ differs: null, gradient: 0 });
+    expect(one.gradient.specs.some(({ name }) => !isOfDecoder(name))).toBe(true);
+    for (const { name } of one.gradient.specs) {
+      // The bias of keys adds the same number to all scores of a query, so its gradient is zero.
+      if (/k_proj\.bias$/.test(name) && !isOfDecoder(name)) continue;
+      expect(Math.hypot(...one.gradient.view(name)), name).toBeGreaterThan(1e-5);
+    }
+    for (const values of Object.values(one.values!)) expect(values.every(Number.isFinite)).toBe(true);
+    // A frozen encoder gives the same features and log-probs.
+    const frozen = await computeShown(use(encoder, false), { threads: 1 });
+    expect(frozen.values).toEqual(one.values);
+    expect(frozen.gradient.specs.every(({ name }) => isOfDecoder(name))).toBe(true);
+  });
+
+  it.each([
+    ['image features', /^its image features differ from the CPU's by 5\.0e-1 \(at most 1\.0e-2\)$/],
+    ['log-probs of prompts with pictures', /^its log-probs of prompts with pictures differ from the CPU's by 5\.0e-1/],
+  ])('detects a difference in %s', async (name, about) => {
+    const checked = await selfCheck('webgpu', 1, {
+      shown: use('qwen3_vl'),
+      compute: async () => expected,
+      computeShown: async (shown, { provider }) => {
+        const found = await computeShown(shown, { threads: 1 });
+        if (provider !== 'cpu') found.values![name].forEach((x, i, values) => (values[i] = 1.5 * x));
+        return found;
+      },
+    });
+    expect(checked).toEqual({ passed: false, faster: false, about: expect.stringMatching(about) as string });
+  });
+
+  it('fails where prompts with pictures cannot be answered, and says so', async () => {
+    const refused = {
+      passed: false,
+      faster: false,
+      about: 'it cannot answer prompts that show pictures, because it keeps keys and values on the device',
+    };
+    const shown = { ...use('qwen3_vl'), generates: true };
+    expect(await selfCheck('webgpu', 1, { shown })).toEqual(refused);
+    expect(await selfCheckApart('webgpu', 1, { shown, entry: 'dist/engine-worker.cjs' })).toEqual(refused);
+  });
+
+  it('is the check with which an engine loads such a model', async () => {
+    const modelFolder = await makeVisionModel(folder(), 'qwen2_5_vl');
+    const load = (options: Partial<LoadOptions>): Promise<LoadedModel> =>
+      new PolicyEngine().load({ ...plainLoad, modelFolder, device: 'webgpu', ...options });
+    await expect(load({ pictures: { folder: folder() } })).rejects.toThrow(
+      /^workbench\.device is webgpu, but it cannot answer prompts that show pictures, because it keeps keys and values on the device: set workbench\.device=cpu$/,
+    );
+  });
+});
+
 describe('a check in a separate process', () => {
   it('returns the result of the process', async () => {
     // The bundle's own entry, with a provider that does not exist.
-    const found = await selfCheckApart('nothing' as 'cpu', 1, 'dist/engine-worker.cjs');
+    const found = await selfCheckApart('nothing' as 'cpu', 1, { entry: 'dist/engine-worker.cjs' });
     expect(found).toMatchObject({ passed: false, faster: false });
     expect(found.about).toMatch(/^it does not run on this machine \(.*nothing.*\)$/);
   });
@@ -104,7 +174,7 @@ describe('a check in a separate process', () => {
     try {
       const entry = join(folder, 'entry.cjs');
       writeFileSync(entry, code);
-      expect(await selfCheckApart('webgpu', 1, entry)).toEqual({ passed: false, faster: false, about });
+      expect(await selfCheckApart('webgpu', 1, { entry })).toEqual({ passed: false, faster: false, about });
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
