@@ -132,6 +132,31 @@ describe('the report of a run of another trainer', () => {
   });
 });
 
+describe('a report with a chart that a plug-in lists', () => {
+  const chart = (title: string) => ({ name: 'signal', title, keys: ['actor/entropy', 'rollout/in_group_reward_std'] });
+  const htmlWith = (title: string, runs: readonly ReportedRun[]): string => {
+    const data = { charts: [chart(title)] };
+    const event = { time: lake.events[0].time, step: 0, kind: 'plugin_charts' as const, message: '', data };
+    const listed = runs.map(run => ({ ...run, events: [...run.events, event] }));
+    const document = { title: 'Own', blocks: [{ kind: 'charts' as const, charts: ['plugin_charts/signal'] }] };
+    return reportHtml(drawnReport(document, listed, htmlTheme), parts);
+  };
+
+  it('draws its lines together for one run, and apart for several', () => {
+    const [figure, ...others] = parsed(htmlWith('Learning signal', [lake])).querySelectorAll('figure.chart');
+    expect(others).toEqual([]);
+    expect(figure.textContent).toContain('Learning signal');
+    expect(figure.querySelector('figcaption')!.textContent).toContain('actor/entropy, rollout/in_group_reward_std');
+    expect(parsed(htmlWith('Signal', [lake, collapsing])).querySelectorAll('figure.chart')).toHaveLength(2);
+  });
+
+  it('shows markup in its title as text', () => {
+    const page = parsed(htmlWith('<img src=x onerror=window.harmed=1>', [lake]));
+    expect(page.querySelector('img')).toBeNull();
+    expect(page.querySelector('figure.chart')!.textContent).toContain('<img src=x');
+  });
+});
+
 describe('the report of several runs', () => {
   it('compares results and configurations, and draws a line per configuration', () => {
     const page = parsed(htmlOf([collapsing, lake]));
