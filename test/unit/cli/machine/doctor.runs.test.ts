@@ -122,6 +122,17 @@ describe('a run that fits', () => {
     );
   });
 
+  test('names the image tokens of its pictures', async () => {
+    const { code, answer } = await doctor('--config-name', 'quickstart-vision');
+    expect(code).toBe(0);
+    expect(answer.run!.pictures).toEqual([
+      { tag: 'QuickVisualLake', width: 112, height: 112, assumed: false, tokens: 16, shown: 5 },
+    ]);
+    const { stdout } = await ragen(workspace.folder, ['plan', '--config-name', 'quickstart-vision']);
+    expect(stdout).toMatch(/^note: config: custom_envs\.QuickVisualLake: a picture of .* takes 16 image tokens, /m);
+    expect(stdout).toMatch(/^ +image features of a call +\d+ MiB {2}2 × 256 episodes × 80 image tokens × /m);
+  });
+
   test("of a model without a configuration is limited to the model's positions", async () => {
     const { code, answer } = await doctor('--model', 'models/random', 'lora.rank=4');
     expect(code).toBe(0);

@@ -35,6 +35,25 @@ it('checks and plans with one process', async () => {
   expect(processes()).toHaveLength(1);
 });
 
+it('plans the image tokens of pictures, and follows the limit of their pixels', async () => {
+  const planned = async (...overrides: string[]) =>
+    (await planner.plan({ ...question(...overrides), configName: 'quickstart-vision' })).run;
+  const { notes, rows } = await planned();
+  expect(notes).toEqual([
+    'config: custom_envs.QuickVisualLake: a picture of 112 × 112 pixels takes 16 image tokens, and 5 of them in a prompt take 80 of max_model_len 1024',
+  ]);
+  expect(rows.map(({ what }) => what)).toEqual(
+    expect.arrayContaining([
+      'vision encoder',
+      'encoder activations',
+      'kept image features',
+      'image features of a call',
+    ]),
+  );
+  const [reduced] = (await planned('data.max_pixels=3136')).notes;
+  expect(reduced).toContain('takes 4 image tokens, and 5 of them in a prompt take 20 of');
+});
+
 it('reports every problem of a configuration with its key', async () => {
   const wrong = planner.check(question('trainer.total_training_steps=none', 'lora.rank=-1'));
   const error = await wrong.catch((reason: unknown) => reason);
