@@ -1,6 +1,6 @@
-// Pictures in the parts of a run that pictures.runs.test.ts leaves out: a window of turns as a chat with a rollout filter,
-// the diagnosis of collapse of models with tiles, a teacher on this machine, an evaluation of a checkpoint, and prompts
-// whose image tokens leave no room for an answer.
+// Pictures in the parts of a run that pictures.runs.test.ts leaves out: a window of turns as a chat with a rollout filter
+// and a format penalty, the diagnosis of collapse of models with tiles, a teacher on this machine, an evaluation of a
+// checkpoint, and prompts whose image tokens leave no room for an answer.
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -39,32 +39,53 @@ const trained = async (family: TinyVision, ...more: string[]): Promise<Trained &
   return { model, ...(await trainHere(workspace, settings(model, ...more), 1, undefined, 'quickstart-sokoban')) };
 };
 
-test('a window of turns as a chat shows the pictures of its turns, and a filter by entropy sees them', async () => {
-  const { model, lines, episodes, events } = await trained(
-    'qwen2_5_vl',
-    ...['agent_proxy.context_window_mode=limited_multi_turn', 'agent_proxy.max_context_window=2'],
-    ...[
-      'actor_rollout_ref.rollout.rollout_filter_strategy=top_k',
-      'actor_rollout_ref.rollout.rollout_filter_value=0.5',
-    ],
-    ...['actor_rollout_ref.rollout.rollout_filter_metric=entropy', 'workbench.try_longest_batch=true'],
-  );
-  expect(events.filter(event => event.startsWith('longest_batch'))).toEqual([
-    expect.stringMatching(
-      /^longest_batch: the longest pass \(\d+ tokens\) and the encoding of a picture \(16 image tokens\) took /,
-    ),
-  ]);
-  expect(lines[0]['actor/grad_norm']).toBeGreaterThan(0);
-  expect(lines[0]['rollout/filter_kept_count']).toBe(1);
-  const { imageToken } = readTokenizer(model).pictures!;
-  for (const { turns, tokens } of episodes) {
-    // Each turn is a sample of its own; that of the second turn shows both states.
-    expect(turns).toHaveLength(2);
-    const named = turns.flatMap(({ pictures = [] }) => pictures);
-    expect(tokens.pictures!.map(({ picture }) => picture)).toEqual([named[0], ...named]);
-    for (const { at } of tokens.pictures!) expect(tokens.ids[at]).toBe(imageToken);
-  }
-});
+test.each([
+  ['qwen2_5_vl', 16],
+  ['qwen3_vl', 16],
+  ['idefics3', 20],
+  ['smolvlm', 20],
+] as const)(
+  '%s in a window of turns as a chat sees the pictures of its turns, with a filter by entropy and a penalty of the format',
+  async (family, imageTokens) => {
+    const { model, lines, episodes, events } = await trained(
+      family,
+      ...['agent_proxy.context_window_mode=limited_multi_turn', 'agent_proxy.max_context_window=2'],
+      ...[
+        'actor_rollout_ref.rollout.rollout_filter_strategy=top_k',
+        'actor_rollout_ref.rollout.rollout_filter_value=0.5',
+      ],
+      ...['actor_rollout_ref.rollout.rollout_filter_metric=entropy', 'workbench.try_longest_batch=true'],
+      'es_manager.format_penalty=-0.25',
+    );
+    expect(events.filter(event => event.startsWith('longest_batch'))).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^longest_batch: the longest pass \\(\\d+ tokens\\) and the encoding of a picture \\(${imageTokens} image tokens\\) took `,
+        ),
+      ),
+    ]);
+    expect(lines[0]['actor/grad_norm']).toBeGreaterThan(0);
+    expect(lines[0]['rollout/filter_kept_count']).toBe(1);
+    const kept = episodes.filter(({ kept }) => kept);
+    expect(new Set(kept.map(({ group_id }) => group_id)).size).toBe(1);
+    for (const { tokens } of kept)
+      expect(tokens.entropies!.some(entropy => entropy !== null && entropy > 0)).toBe(true);
+    const { imageToken, tokens: tokensOf } = readTokenizer(model).pictures!;
+    expect(tokensOf({ width: 96, height: 96 })).toBe(imageTokens);
+    for (const { turns, tokens, penalty, reward, score } of episodes) {
+      // Each turn is a sample of its own; that of the second turn shows both states.
+      expect(turns).toHaveLength(2);
+      const named = turns.flatMap(({ pictures = [] }) => pictures);
+      expect(tokens.pictures!.map(({ picture }) => picture)).toEqual([named[0], ...named]);
+      for (const { at } of tokens.pictures!) expect(tokens.ids[at]).toBe(imageToken);
+      expect(tokens.ids.filter((id, i) => id === imageToken && tokens.mask[i] === 0)).toHaveLength(3 * imageTokens);
+      for (const turn of turns) expect(turn.penalty).toBe(turn.executed.length > 0 ? 0 : -0.25);
+      expect(penalty).toBe(turns.reduce((sum, turn) => sum + turn.penalty, 0));
+      expect(score).toBeCloseTo(reward + penalty, 12);
+    }
+    expect(episodes.some(({ penalty }) => penalty < 0)).toBe(true);
+  },
+);
 
 test.each(['idefics3', 'smolvlm'] as const)(
   'the diagnosis of collapse shows the pictures to %s',

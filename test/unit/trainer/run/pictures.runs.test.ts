@@ -1,5 +1,6 @@
 // Runs that train random vision-language models on Sokoban as pictures: what the model is shown and trained on is what
-// the run folder says, in a full chat and in windows, and a killed run that continues equals an uninterrupted one.
+// the run folder says, in a full chat and in windows, and a killed run that continues equals an uninterrupted one. That of
+// Idefics3 is in trained-encoder.runs.test.ts.
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -26,7 +27,7 @@ const models = new Map<TinyVision, string>();
 
 beforeAll(async () => {
   workspace = makeWorkspace();
-  for (const family of ['qwen2_5_vl', 'qwen3_vl', 'idefics3'] as const)
+  for (const family of ['qwen2_5_vl', 'qwen3_vl', 'idefics3', 'smolvlm'] as const)
     models.set(family, await makeVisionModel(workspace.folder, family));
 });
 afterAll(async () => {
@@ -141,36 +142,40 @@ test('adapters, a critic and the diagnosis of collapse see the pictures', async 
   expect(readdirSync(join(folder, 'diagnostics')).some(name => name.startsWith('collapse'))).toBe(true);
 }, 120_000);
 
-test('a run that is killed and continues equals an uninterrupted run bit by bit', async () => {
-  const settings = [
-    ...['--config-name', 'quickstart-sokoban', ...overrides('qwen2_5_vl')],
-    ...['trainer.total_training_steps=3', 'trainer.save_freq=1', 'trainer.val_before_train=false'],
-    'trainer.test_freq=-1',
-  ];
-  const start = async (...more: string[]): Promise<string> => {
-    const { code, answer, stderr } = await document<{ folder: string }>(workspace.folder, [
-      'train',
-      ...settings,
-      ...more,
-    ]);
+test.each(['qwen2_5_vl', 'qwen3_vl', 'smolvlm'] as const)(
+  '%s: a run that is killed and continues equals an uninterrupted run bit by bit',
+  async family => {
+    const settings = [
+      ...['--config-name', 'quickstart-sokoban', ...overrides(family)],
+      ...['trainer.total_training_steps=3', 'trainer.save_freq=1', 'trainer.val_before_train=false'],
+      'trainer.test_freq=-1',
+    ];
+    const start = async (...more: string[]): Promise<string> => {
+      const { code, answer, stderr } = await document<{ folder: string }>(workspace.folder, [
+        'train',
+        ...settings,
+        ...more,
+      ]);
+      expect(code, stderr).toBe(0);
+      return answer.folder;
+    };
+    const whole = await start();
+    const run = await start('--detach');
+    await until('a checkpoint exists', () => (statusOf(run)?.step ?? 0) >= 1 && readRun(run).checkpoints.length > 0);
+    await kill(run);
+    expect(statusOf(run)?.step).toBeLessThan(3);
+    const { code, stderr } = await document(workspace.folder, ['resume', basename(run)]);
     expect(code, stderr).toBe(0);
-    return answer.folder;
-  };
-  const whole = await start();
-  const run = await start('--detach');
-  await until('a checkpoint exists', () => (statusOf(run)?.step ?? 0) >= 1 && readRun(run).checkpoints.length > 0);
-  await kill(run);
-  expect(statusOf(run)?.step).toBeLessThan(3);
-  const { code, stderr } = await document(workspace.folder, ['resume', basename(run)]);
-  expect(code, stderr).toBe(0);
-  expect(results(run)).toEqual(results(whole));
-  expect(readdirSync(join(run, 'pictures')).sort()).toEqual(readdirSync(join(whole, 'pictures')).sort());
+    expect(results(run)).toEqual(results(whole));
+    expect(readdirSync(join(run, 'pictures')).sort()).toEqual(readdirSync(join(whole, 'pictures')).sort());
 
-  const checkpoint = join(run, 'checkpoints', readRun(run).checkpoints.at(-1)!);
-  const out = join(workspace.folder, 'exported');
-  await exportModel({ model: checkpoint, out, format: 'safetensors', maxShardBytes: 2 ** 30 });
-  const [first, exported] = [await readVisionModel(models.get('qwen2_5_vl')!), await readVisionModel(out)];
-  expect(exported.encoder.flat).toEqual(first.encoder.flat); // frozen
-  expect(exported.decoder.flat).not.toEqual(first.decoder.flat);
-  expect(exported.decoder.flat).toEqual((await readVisionModel(checkpoint)).decoder.flat);
-}, 120_000);
+    const checkpoint = join(run, 'checkpoints', readRun(run).checkpoints.at(-1)!);
+    const out = join(workspace.folder, `exported-${family}`);
+    await exportModel({ model: checkpoint, out, format: 'safetensors', maxShardBytes: 2 ** 30 });
+    const [first, exported] = [await readVisionModel(models.get(family)!), await readVisionModel(out)];
+    expect(exported.encoder.flat).toEqual(first.encoder.flat); // frozen
+    expect(exported.decoder.flat).not.toEqual(first.decoder.flat);
+    expect(exported.decoder.flat).toEqual((await readVisionModel(checkpoint)).decoder.flat);
+  },
+  120_000,
+);
