@@ -1,5 +1,5 @@
-// A chart of metrics that the run logs anyway: how much signal an update has. If the scores within groups stop to differ, or
-// most groups are without variance, the policy learns nothing, whatever its success.
+// A chart of metrics that the run logs anyway: how much signal an update has. If the scores within groups no longer
+// differ, or most groups are without variance, the policy learns nothing, even if its success is high.
 import { defineChart } from 'ragen-workbench/api/plugins/chart';
 
 export default defineChart({

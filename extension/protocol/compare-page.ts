@@ -2,6 +2,7 @@
 // keys in which the groups differ. The page requests the columns of the visible charts and computes the statistics over
 // seeds.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
+import type { ChartPlan } from '../../envs/api/plugins/chart';
 import type { ComparedGroup } from '../run-data/compared-runs';
 import type { MarkedEvent } from '../run-data/event-marks';
 import type { RunColour } from '../run-data/run-colour';
@@ -14,6 +15,8 @@ export interface CompareSnapshot {
   /** Configuration keys in which the groups differ. */
   keys: string[];
   meanings: Record<string, string>;
+  /** Charts of plug-ins (own-charts.ts), whose computed lines have their titles and units. */
+  own: readonly ChartPlan[];
 }
 
 export const compareReady: RequestType<null, CompareSnapshot> = { method: 'compare/ready' };

@@ -1,10 +1,11 @@
 // Data derived once from a snapshot of the compared runs. Metrics are listed in the same groups and order as on the
 // dashboard. A group of runs is drawn in the colour that the group's first run has on all pages. If an earlier group has
 // the same colour, the lines of the later group are dashed.
+import type { ChartPlan } from '../../envs/api/plugins/chart';
 import type { ComparedGroup } from '../../extension/run-data/compared-runs';
 import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
-import { arrange, unitOf } from '../../extension/run-data/charts/catalogue';
+import { arrange } from '../../extension/run-data/charts/catalogue';
 import { metricName } from '../../extension/run-data/charts/metric-names';
 import { withDashes } from '../../extension/run-data/charts/comparison';
 import type { Unit } from '../shared/format';
@@ -39,7 +40,7 @@ export interface Compared {
 export function comparedOf(snapshot: CompareSnapshot): Compared {
   return {
     snapshot,
-    metrics: metricsOf([...new Set(snapshot.runs.flatMap(run => run.keys))], snapshot.meanings),
+    metrics: metricsOf([...new Set(snapshot.runs.flatMap(run => run.keys))], snapshot.meanings, snapshot.own),
     groups: withDashes(
       snapshot.groups.map(group => {
         const { run } = snapshot.runs[group.members[0]];
@@ -63,14 +64,18 @@ export function shownGroups(
   );
 }
 
-/** Returns the metrics with these keys, one per key. */
-export function metricsOf(keys: string[], meanings: Readonly<Record<string, string>>): ComparedMetric[] {
-  return arrange({ keys }).flatMap(group =>
+/** Returns the metrics with these keys, one per key. @param own charts of plug-ins, which name their computed lines */
+export function metricsOf(
+  keys: string[],
+  meanings: Readonly<Record<string, string>>,
+  own: readonly ChartPlan[] = [],
+): ComparedMetric[] {
+  return arrange({ keys, own }).flatMap(group =>
     group.charts.flatMap(chart =>
-      chart.lines.map(({ key, label }) => ({
+      (chart.listed ? [] : chart.lines).map(({ key, label }) => ({
         key,
         title: chart.lines.length > 1 ? `${chart.title} · ${label}` : chart.title,
-        unit: unitOf(key),
+        unit: chart.unit,
         hint: `${metricName(key)}\n${key}\n${meaningOf(meanings, key) ?? ''}`.trim(),
         section: group.id,
         sectionTitle: group.title,

@@ -20,7 +20,8 @@ export interface ChartTexts {
 export interface ChartPlan extends ChartTexts {
   /**
    * Keys of metrics (docs/METRICS.md), one line each. `*` stands for a part of a key, such as the tag in the key of a
-   * success, or the names in `thoughts/*`. Of a list of keys, only the first that the run has is drawn.
+   * success, or the names in `thoughts/*`. Of a list of keys, only the first that the run has is drawn, with all metrics
+   * that it matches.
    */
   readonly keys: readonly (string | readonly string[])[];
   /** Whether only the first entry of `keys` that the run has is drawn. */

@@ -60,8 +60,9 @@ export interface ReportTable {
 export interface ReportChartsBlock {
   readonly kind: 'charts';
   /**
-   * Names of the charts: a key of a metric, or the id of a chart of the dashboard, such as `success` or `entropy`
-   * (extension/run-data/charts/chart-plan.ts), or `plugin_charts/<name>` of a plug-in. A chart for which no run has values is left out.
+   * Names of the charts: keys of metrics, and ids of charts of the dashboard, such as `success` or `entropy`
+   * (extension/run-data/charts/chart-plan.ts). The chart of a plug-in has the id `plugin_charts/<name>`. A chart for which
+   * no run has values is left out.
    */
   readonly charts: readonly string[];
 }

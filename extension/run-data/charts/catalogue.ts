@@ -41,7 +41,7 @@ export interface ChartSpec {
   explanation?: string;
   unit: Unit;
   lines: ChartLine[];
-  /** Whether a plug-in lists the metrics of the chart, which are also in other charts. */
+  /** Whether a plug-in lists the metrics of the chart. Each of them is also in a chart that is not listed. */
   listed?: boolean;
   /** Whether the chart shows the distribution of scores instead of lines. */
   scores?: boolean;
@@ -94,7 +94,7 @@ export function arrange({ keys, scored = false, tag, own = [] }: Arranged): Char
   const free = new Set(shown);
   const bounds = boundsOf(free);
   const ofPlugins = own.flatMap(plan => ownCharts(plan, shown, bounds));
-  for (const { lines } of ofPlugins) for (const { key } of lines) if (key.startsWith(ownStart)) free.delete(key);
+  for (const { lines, listed } of ofPlugins) if (!listed) for (const { key } of lines) free.delete(key);
   const groups = groupsOfCharts.map(({ id, title, charts }) => ({
     ...{ id, title },
     charts: charts.flatMap(plan => take(plan, free, bounds)),
@@ -106,7 +106,7 @@ export function arrange({ keys, scored = false, tag, own = [] }: Arranged): Char
     bounds,
     groups.find(({ id }) => id === 'environments')!,
   );
-  appendAll(groups.find(({ id }) => id === 'plugins')!.charts, [...ofPlugins, ...unplanned(free)]);
+  appendAll(groups.find(({ id }) => id === 'plugins')!.charts, [...ofPlugins, ...unplanned(free, own)]);
   const other: ChartGroup = { id: 'other', title: 'Other', charts: [] };
   for (const key of [...free].sort(naturally)) {
     const at = groupsOfCharts.findIndex(({ rest }) => rest.test(key));
@@ -160,12 +160,10 @@ function take(
   bounds: Map<string, LineBand>,
   idOf = (name: string): string => name,
 ): ChartSpec[] {
-  const groups = plan.keys.map(want => {
-    if (typeof want === 'string' && want.includes('*')) return [...free].filter(matcher(want));
-    const key = [want].flat().find(each => free.has(each));
-    return key === undefined ? [] : [key];
-  });
-  const found = plan.first ? (groups.find(group => group.length > 0) ?? []) : [...new Set(groups.flat())];
+  const matching = (key: string): string[] =>
+    key.includes('*') ? [...free].filter(matcher(key)) : free.has(key) ? [key] : [];
+  const groups = plan.keys.map(want => firstFilled([want].flat().map(matching)));
+  const found = plan.first ? firstFilled(groups) : [...new Set(groups.flat())];
   if (found.length === 0 && !plan.always) return [];
   for (const key of found) {
     free.delete(key);
@@ -188,6 +186,9 @@ function take(
     return chart({ id: idOf(name), title: quantityName(keys[0]) }, keys);
   });
 }
+
+/** Returns the first list that is not empty; an empty list if all are. */
+const firstFilled = (lists: readonly string[][]): string[] => lists.find(list => list.length > 0) ?? [];
 
 /** Returns a name with spaces instead of underscores, as a title. */
 function inWords(name: string): string {
@@ -222,22 +223,30 @@ function ownCharts(plan: ChartPlan, shown: readonly string[], bounds: ReadonlyMa
   const id = `${ownStart}${plan.name}`;
   const charts = take(plan, new Set(shown), new Map(bounds), name => `${id}/${name}`);
   return charts.map(chart => {
-    const keys = chart.lines.map(({ key }) => key);
-    const own = { ...chart, id: plan.apart ? chart.id : id };
-    if (keys.length > 0 && keys.every(key => key.startsWith(ownStart)))
-      return { ...own, lines: keys.map(computedLine) };
     const { lines } = chart;
-    return { ...own, listed: true, lines: keys.some(isValidation) ? lines : lines.map(inOwnColour) };
+    const keys = lines.map(({ key }) => key);
+    const own = {
+      ...chart,
+      id: plan.apart ? chart.id : id,
+      ...(!keys.every(key => key.startsWith(`${id}/`)) && { listed: true }),
+    };
+    if (keys.every(key => key.startsWith(ownStart))) return { ...own, lines: keys.map(computedLine) };
+    return { ...own, lines: keys.some(isValidation) ? lines : lines.map(inOwnColour) };
   });
 }
 
-/** Returns the charts of computed lines without a plan, which runs of earlier versions have. */
-function unplanned(free: Set<string>): ChartSpec[] {
+/**
+ * Returns the charts of computed lines without a plan. Runs of earlier versions have them, and runs in which an edit
+ * replaced the lines of a chart by keys; the chart of its earlier lines then has another id than the chart of the keys.
+ */
+function unplanned(free: Set<string>, own: readonly ChartPlan[]): ChartSpec[] {
   const names = [...free].flatMap(key => /^plugin_charts\/([^/]+)\/[^/]+$/.exec(key)?.[1] ?? []);
   return [...new Set(names)].flatMap(name => {
-    const [chart] = ownCharts({ name, keys: [`${ownStart}${name}/*`] }, [...free], new Map());
+    const pattern = `${ownStart}${name}/*`;
+    const [chart] = ownCharts({ name, keys: [pattern] }, [...free], new Map());
     for (const { key } of chart.lines) free.delete(key);
-    return [chart];
+    const isReplaced = own.some(plan => plan.name === name);
+    return [isReplaced ? { ...chart, id: pattern, title: `${chart.title} (computed lines)` } : chart];
   });
 }
 

@@ -1,4 +1,5 @@
-// The lines of a chart: their labels, which distinguish them within the chart, their colours by side, and their bands.
+// The lines of a chart: their labels, which distinguish them within the chart, their colours, and their bands. Colours show
+// the side of a line (training or validation); lines of plug-ins, which have no side, have a colour each.
 import { hue } from '../../common/palette';
 import { metricName } from './metric-names';
 

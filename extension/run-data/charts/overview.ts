@@ -23,7 +23,7 @@ export function overviewOf(charts: readonly ChartSpec[], { pinned, alarmed, colu
   const validation = charts.find(
     chart => /^pass@/.test(chart.id) && chart.lines.some(({ key }) => key.startsWith('val-env/')) && isNew(chart),
   );
-  const added = alarmed.map(key => charts.find(chart => !chart.panel && keysOf(chart).includes(key)));
+  const added = alarmed.map(key => charts.find(chart => !chart.panel && !chart.listed && keysOf(chart).includes(key)));
   for (const chart of [...(pinned ? [] : [validation]), ...added])
     if (chart && top.length < overviewSize && !top.includes(chart)) top.push(chart);
   return top;

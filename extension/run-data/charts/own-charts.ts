@@ -32,6 +32,11 @@ export type StoredPlan = z.infer<typeof chartPlanSchema>;
 /** `data` of `plugin_charts`: all charts of the run's plug-ins; they replace those of earlier events. */
 export const pluginChartsSchema = z.object({ charts: z.array(chartPlanSchema).max(1000) });
 
+/** Returns the charts of the plug-ins of several runs: of those with equal names, the last run's. */
+export const ownChartsOf = (runs: readonly { events: readonly RunEvent[] }[]): readonly ChartPlan[] => [
+  ...new Map(runs.flatMap(({ events }) => ownCharts(events).map(plan => [plan.name, plan] as const))).values(),
+];
+
 /** Returns the charts of a run's plug-ins; none in runs of versions that wrote no such events. */
 export function ownCharts(events: readonly RunEvent[]): readonly ChartPlan[] {
   const newest = events.findLast(({ kind }) => kind === 'plugin_charts');

@@ -2,12 +2,12 @@
 // per metric. The summary has the charts of the dashboard's overview.
 import { maximum } from '../../common/lists';
 import { progressRange } from '../charts/axis';
-import { arrange, chartOfKey, unitOf, type ChartSpec } from '../charts/catalogue';
+import { arrange, chartOfKey, type ChartSpec } from '../charts/catalogue';
 import { marksOf } from '../charts/chart-marks';
 import type { Theme } from '../charts/chart-theme';
-import { comparisonOf, type DrawnGroup } from '../charts/comparison';
+import { comparisonOf, type DrawnGroup, type DrawnMetric } from '../charts/comparison';
 import { alarmedKeys, overviewOf } from '../charts/overview';
-import { ownCharts } from '../charts/own-charts';
+import { ownChartsOf } from '../charts/own-charts';
 import { plotData, type PlotData } from '../charts/plot-data';
 import { configuredEpisodes } from '../configured-episodes';
 import { comparedMarks } from '../event-marks';
@@ -65,10 +65,13 @@ export function chartsNamed(
   const drawn: { caption: string; data: PlotData | null }[] =
     runs.length === 1
       ? specs.map(spec => ({ caption: spec.lines.map(({ key }) => key).join(', '), data: ofOne(spec, runs[0], theme) }))
-      : specs.flatMap(({ title, lines }) =>
+      : specs.flatMap(({ title, unit, lines }) =>
           lines.map(({ key, label }) => ({
             caption: key,
-            data: ofSeveral(lines.length > 1 ? `${title} · ${label}` : title, key, runs, groups, theme),
+            data: ofSeveral(
+              { key, title: lines.length > 1 ? `${title} · ${label}` : title, unit },
+              ...([runs, groups, theme] as const),
+            ),
           })),
         );
   return drawn.flatMap(({ caption, data }) => (data ? [{ caption, data }] : []));
@@ -76,8 +79,7 @@ export function chartsNamed(
 
 function allCharts(runs: readonly DrawnRun[]): ChartSpec[] {
   const keys = [...new Set(runs.flatMap(({ series }) => series.keys))];
-  const own = new Map(runs.flatMap(({ run }) => ownCharts(run.events).map(plan => [plan.name, plan])));
-  return arrange({ keys, own: [...own.values()] }).flatMap(({ charts }) => charts);
+  return arrange({ keys, own: ownChartsOf(runs.map(({ run }) => run)) }).flatMap(({ charts }) => charts);
 }
 
 function ofOne(spec: ChartSpec, { run, series }: DrawnRun, theme: Theme): PlotData | null {
@@ -99,14 +101,13 @@ function ofOne(spec: ChartSpec, { run, series }: DrawnRun, theme: Theme): PlotDa
 }
 
 function ofSeveral(
-  title: string,
-  key: string,
+  { key, title, unit }: DrawnMetric & { key: string },
   runs: readonly DrawnRun[],
   groups: readonly DrawnGroup[],
   theme: Theme,
 ): PlotData | null {
   const { data } = comparisonOf(
-    { title, unit: unitOf(key) },
+    { title, unit },
     groups,
     runs.map(({ series }) => series.runCurve(key)),
     runs.map(({ series }) => series.steps),

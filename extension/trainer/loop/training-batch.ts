@@ -74,9 +74,9 @@ function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: Sam
 
 /**
  * Returns two arrays. `own` contains the samples of all kept groups. `order` contains the indices of the samples to
- * train on, in the seeded order in which the optimizer steps use them. If the trajectory filter or a
- * response filter dropped episodes of a kept group, their samples are in `own` but not in `order`. They are in `own` because the group's advantages depend on
- * them.
+ * train on, in the seeded order in which the optimizer steps use them. If the trajectory filter or a response
+ * filter dropped episodes of a kept group, their samples are in `own` but not in `order`. They are in `own` because the
+ * group's advantages depend on them.
  */
 export function trainedSamples(
   { kept, trainable }: { kept: readonly RolloutEpisode[]; trainable: readonly RolloutEpisode[] },

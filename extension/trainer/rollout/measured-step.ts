@@ -1,4 +1,5 @@
 // A rollout as metrics receive it (envs/api/plugins/metric.ts): built-in metrics in this process, plug-ins as copies.
+// Invariant: built-in metrics and plug-ins receive the same values.
 import type { MeasuredEpisode, MeasuredTurn } from '../../../envs/api/plugins/measured-episode';
 import type { MeasuredStep } from '../../../envs/api/plugins/metric';
 import { playedEpisode } from '../plugins/played-episode';

@@ -11,6 +11,7 @@ import type { Manifest } from '../../run-data/run-manifest';
 import { comparedMarks } from '../../run-data/event-marks';
 import { valueAt } from '../../run-data/changeable-settings';
 import { groupRuns } from '../../run-data/compared-runs';
+import { ownChartsOf } from '../../run-data/charts/own-charts';
 import { fillPanel } from './fill-panel';
 import { changeLabels } from '../run-files/run-labels';
 import { MetricColumns } from '../run-files/metrics/metric-columns';
@@ -101,6 +102,7 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
           marks: comparedMarks(events),
         })),
         meanings: parseMetricMeanings(meanings),
+        own: ownChartsOf(seen),
       };
     });
     messenger.onRequest(compareColumns, ({ keys }) =>

@@ -115,6 +115,7 @@ export function comparedHost(csv: string, metrics: string, settings = filters): 
         return { run, seed, keys: [...keysOf(lines), 'perf/total_num_tokens'], marks: i === 0 ? exampleMarks : [] };
       }),
       meanings: parseMetricMeanings(metrics),
+      own: [],
     }),
     [compareColumns.method]: ({ keys }: { keys: string[] }) =>
       all.map(({ lines }, i) => {

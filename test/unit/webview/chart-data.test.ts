@@ -587,6 +587,7 @@ describe('the arrangement of charts', () => {
       { name: 'scores', keys: ['critic/score/mean'], plain: true },
       { name: 'both_sides', keys: ['*/A/success'] },
       { name: 'either', keys: ['no/such', ['none', 'actor/entropy'], 'actor/lr'], first: true },
+      { name: 'one_side', keys: [['no/*', 'train/*/success', 'val-env/*/success'], 'actor/lr'] },
       { name: 'passes', keys: ['train/*/pass@*'], apart: true },
       { name: 'optimizer', keys: ['*/lr', '*/grad_norm'] },
       { name: 'absent', keys: ['no/such'] },
@@ -607,6 +608,7 @@ describe('the arrangement of charts', () => {
     expect(sides.lines.map(({ label }) => label)).toEqual(['train', 'val']);
     expect(shape(rest)).toEqual([
       ['plugin_charts/either', 'Either', ['Either']],
+      ['plugin_charts/one_side', 'One side', ['train success', 'lr']],
       ['plugin_charts/passes/pass@1', 'Pass@1', ['train']],
       ['plugin_charts/passes/pass@8', 'Pass@8', ['train']],
       [
@@ -622,6 +624,21 @@ describe('the arrangement of charts', () => {
     expect(new Set(groups.flatMap(({ charts }) => charts.map(({ id }) => id))).size).toBe(
       groups.flatMap(({ charts }) => charts).length,
     );
+  });
+
+  it('draws the earlier lines of a chart apart from the keys that an edit has replaced them by', () => {
+    const keys = ['actor/entropy', 'plugin_charts/signal/a', 'plugin_charts/signal/b', 'plugin_charts/other/a'];
+    const drawn = (...listed: string[]) =>
+      arrange({ keys, own: [{ name: 'signal', keys: listed }] })
+        .find(({ id }) => id === 'plugins')!
+        .charts.map(({ id, title, lines }) => [id, title, lines.map(({ key }) => key)]);
+    const other = ['plugin_charts/other', 'Other', ['plugin_charts/other/a']];
+    const earlier = ['plugin_charts/signal/*', 'Signal (computed lines)', keys.slice(1, 3)];
+    expect(drawn('actor/entropy')).toEqual([['plugin_charts/signal', 'Signal', ['actor/entropy']], earlier, other]);
+    const own = ['actor/entropy', 'plugin_charts/signal/a'];
+    expect(drawn(...own)).toEqual([['plugin_charts/signal', 'Signal', own], earlier, other]);
+    expect(drawn('plugin_charts/other/a')).toEqual([['plugin_charts/signal', 'Signal', [keys[3]]], earlier, other]);
+    expect(drawn('plugin_charts/signal/*')).toEqual([['plugin_charts/signal', 'Signal', keys.slice(1, 3)], other]);
   });
 
   it('draws reward components, and the agreement of two judges, for training and validation', () => {
@@ -702,6 +719,9 @@ describe('the arrangement of charts', () => {
       'gradient norm',
     ]);
     expect(ids(keys)).toHaveLength(10);
+    const own = [{ name: 'listed', keys: ['perf/throughput'] }];
+    const withOwn = arrange({ keys: ['perf/throughput'], own });
+    expect(arranged(withOwn, view({ alarmed: ['perf/throughput'] }))[0].charts.at(-1)?.id).toBe('tokens/s');
     const pinned = keys.slice(0, 15);
     expect(arranged(groups, view({ pinned, alarmed: ['actor/grad_norm'] }))[0].charts).toHaveLength(15);
   });

@@ -11,7 +11,8 @@ import { statusSchema } from '../../../../extension/run-data/run-status-file';
 import { drawnReport } from '../../../../extension/run-data/report/drawn-report';
 import { htmlTheme, reportHtml } from '../../../../extension/run-data/report/report-html';
 import { paperTheme, reportMarkdown } from '../../../../extension/run-data/report/report-markdown';
-import type { ReportedRun } from '../../../../extension/run-data/report/reported-run';
+import { chartsNamed, type DrawnRun } from '../../../../extension/run-data/report/report-charts';
+import { ReportSeries, type ReportedRun } from '../../../../extension/run-data/report/reported-run';
 import { summaryOf } from '../../../../extension/run-data/report/summary-report';
 import { markupCorpus } from '../../../e2e/fixtures/markup-corpus.mjs';
 import { storedFiles } from '../../../e2e/fixtures/stored-run.mjs';
@@ -169,6 +170,28 @@ describe('the report of several runs', () => {
     expect([...lr!.querySelectorAll('td')].map(cell => cell.textContent)).toEqual(['0.0007', '0.0004']);
     const reading = JSON.parse(page.querySelector('figure script')!.textContent) as { lines: { label: string }[] };
     expect(reading.lines.map(({ label }) => label)).toEqual([collapsing.name, lake.name]);
+  });
+
+  it('draws the charts of plug-ins with their titles and units, also if one run computes what the other lists', () => {
+    const plan = { name: 'turns', title: 'Turns', unit: 'share' as const };
+    const withPlan = (run: ReportedRun, keys: string[]): DrawnRun => {
+      const data = { charts: [{ ...plan, keys }] };
+      const event = { time: '2026-02-03T00:00:00.000Z', step: 0, kind: 'plugin_charts' as const, message: 'x', data };
+      const metrics = run.metrics.map(line => ({ ...line, 'plugin_charts/turns/done': 0.5 }));
+      return { run: { ...run, events: [event] }, series: new ReportSeries(metrics) };
+    };
+    const groups = [collapsing, lake].map(({ name }, i) => ({ label: name, members: [i], colour: i, dash: 0 }));
+    const drawn = (names: string[], ...runs: DrawnRun[]) =>
+      chartsNamed(names, runs, groups, htmlTheme).map(({ caption, data }) => [caption, data.title, data.unit]);
+    const computed = ['plugin_charts/turns/*'];
+    expect(drawn(['plugin_charts/turns'], withPlan(collapsing, computed), withPlan(lake, computed))).toEqual([
+      ['plugin_charts/turns/done', 'Turns', 'share'],
+    ]);
+    const names = ['plugin_charts/turns', 'plugin_charts/turns/*'];
+    expect(drawn(names, withPlan(lake, computed), withPlan(collapsing, ['actor/entropy']))).toEqual([
+      ['actor/entropy', 'Turns', 'share'],
+      ['plugin_charts/turns/done', 'Turns (computed lines)', 'number'],
+    ]);
   });
 
   it('distinguishes runs of equal names by their ids', () => {

@@ -1,4 +1,5 @@
 // The built-in metrics of episodes: each is a definition as a plug-in exports it, and a plug-in receives what they read.
+// Expected values are computed by hand from a few episodes.
 import { expect, it } from 'vitest';
 import type { MeasuredEpisode } from '../../../../envs/api/plugins/measured-episode';
 import { defineMetric } from '../../../../envs/api/plugins/metric';

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CompareSnapshot } from '../../../../extension/protocol/compare-page';
 import { paletteOf } from '../../../../extension/common/palette';
+import { comparedOf } from '../../../../webview/compare/compared-metrics';
 import { reduce, type CompareEvent } from '../../../../webview/compare/reducer';
 import {
   firstSettings,
@@ -65,6 +66,20 @@ describe('wanted columns', () => {
     const { columns } = after(connected(), answered(snapshot, entropy));
     expect(columns.get(entropy)!.map(({ values }) => [...values])).toEqual([[Number.NaN], [Number.NaN]]);
   });
+});
+
+it('names and formats the computed lines of a plug-in by its plan, and leaves listed metrics as they are', () => {
+  const keys = [entropy, 'plugin_charts/turns/cut_off', 'plugin_charts/turns/done'];
+  const own = [
+    { name: 'turns', title: 'How turns end', unit: 'share' as const, keys: ['plugin_charts/turns/*'] },
+    { name: 'signal', title: 'Signal', unit: 'share' as const, keys: [entropy] },
+  ];
+  const { metrics } = comparedOf({ ...snapshot, own, runs: [{ ...snapshot.runs[0], keys }] });
+  expect(metrics.map(({ title, unit }) => [title, unit])).toEqual([
+    ['Entropy', 'number'],
+    ['How turns end · cut off', 'share'],
+    ['How turns end · done', 'share'],
+  ]);
 });
 
 describe('a search', () => {
