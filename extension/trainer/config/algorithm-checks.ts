@@ -37,18 +37,20 @@ type Rollout = RunConfig['actor_rollout_ref']['rollout'];
 
 /**
  * Returns the number of groups of each selection of the rollout filter: of all groups or, with `filter_by_tag`, of the
- * groups of each tag. A curriculum keeps no fixed division; the equal one allows the most groups with top_k_abs.
+ * groups of each tag. A curriculum changes the division among the played tags, which keep at least one group each; the
+ * result is then the division of which the filter can keep the most groups.
  */
-function selections({ es_manager: { train }, workbench }: RunConfig): number[] {
+function selections({ es_manager: { train }, workbench, actor_rollout_ref: { rollout } }: RunConfig): number[] {
   const { env_groups, env_configs } = train;
   if (!workbench.filter_by_tag) return [env_groups];
   const sizes = new Map<string, number>();
-  const equal = env_groups / env_configs.tags.length;
-  env_configs.tags.forEach((tag, i) => {
-    const size = workbench.curriculum ? equal : (env_configs.n_groups[i] ?? 0);
-    sizes.set(tag, (sizes.get(tag) ?? 0) + size);
-  });
-  return [...sizes.values()];
+  env_configs.tags.forEach((tag, i) => sizes.set(tag, (sizes.get(tag) ?? 0) + (env_configs.n_groups[i] ?? 0)));
+  if (!workbench.curriculum) return [...sizes.values()];
+  const played = [...sizes.values()].filter(size => size > 0);
+  // top_k keeps one group even of a tag whose share is less, so it keeps the most if all tags but one have one group.
+  // top_k_abs keeps the most of equal numbers; to the other strategies, the division is indifferent.
+  if (rollout.rollout_filter_strategy !== 'top_k') return played.map(() => env_groups / played.length);
+  return played.map((_, i) => (i === 0 ? env_groups - played.length + 1 : 1));
 }
 
 /** Returns an upper bound on the number of groups that the rollout filter keeps of `size` groups. */

@@ -18,6 +18,14 @@ const loadText = (text: string): unknown => {
   return loadConfig({ configFile: 'run.yaml', overrides: [], presetFolders: [presetFolder], workspace: folder });
 };
 
+/** A selection by tag of half of the groups; of 6, 1 and 1 groups, it keeps 3, 1 and 1. */
+const byCurriculum = [
+  ...['workbench.filter_by_tag=true', 'workbench.curriculum={}'],
+  ...['actor_rollout_ref.rollout.rollout_filter_strategy=top_k', 'actor_rollout_ref.rollout.rollout_filter_value=0.5'],
+  'es_manager.train.env_configs.tags=[CoordSokoban,Bandit,CoordFrozenLake]',
+  'es_manager.train.env_configs.n_groups=[3,3,2]',
+];
+
 describe('positions', () => {
   test('all problems are reported at once, each with line and column', () => {
     const text = [
@@ -266,6 +274,10 @@ describe('rules between keys', () => {
       'config: ppo_mini_batch_size is 80, more than the 64 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): use a smaller value, or raise env_groups',
     ],
     [
+      [...byCurriculum, 'ppo_mini_batch_size=96'],
+      'config: ppo_mini_batch_size is 96, more than the 80 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): use a smaller value, or raise env_groups',
+    ],
+    [
       ['workbench.trajectory_filter.strategy=top', 'workbench.compat=ragen', 'ppo_mini_batch_size=4'],
       'config: workbench.trajectory_filter.strategy is top, but RAGEN (workbench.compat=ragen) filters only whole groups: set it to none',
     ],
@@ -384,6 +396,7 @@ describe('rules between keys', () => {
       'es_manager.train.env_configs.tags=[Bandit]',
       '+custom_envs.Bandit.prompt_format=free_think',
     ],
+    [...byCurriculum, 'ppo_mini_batch_size=80'],
   ])('%s is accepted', (...overrides) => {
     expect(() => load('base', ...overrides)).not.toThrow();
   });
