@@ -8,14 +8,18 @@ import type { RunEvent } from '../run-events';
 /** Maximum number of lines of a chart. */
 export const mostLines = 64;
 
-const key = z.string().min(1).max(200);
+/** Maximum numbers of characters of the texts of a plan. */
+export const longest = { name: 60, title: 80, explanation: 1000, key: 200 };
+
+const text = (characters: number) => z.string().min(1).max(characters);
+const key = text(longest.key);
 
 /** A property that the schema lacked would be dropped, so the compiler checks that it has all of them. */
 export const chartPlanSchema = z.object({
-  name: z.string().min(1).max(60),
-  title: z.string().min(1).max(80).optional(),
+  name: text(longest.name),
+  title: text(longest.title).optional(),
   unit: z.enum(['number', 'share', 'seconds']).optional().describe('absent if it follows from the first key'),
-  explanation: z.string().min(1).max(1000).optional(),
+  explanation: text(longest.explanation).optional(),
   keys: z
     .array(z.union([key, z.array(key).min(1).max(mostLines)]))
     .min(1)

@@ -13,7 +13,7 @@ import type { RunConfig } from '../config/schema';
 import type { Journal } from '../run/journal';
 import { keepPlugin } from '../store/plugin-store';
 import type { RunFolder } from '../store/run-folder';
-import { planOf } from './checked-chart';
+import { planOf, unknownKeys } from './checked-chart';
 import { configuredPlugins } from './configured-plugins';
 import { PluginSet, type LoadedPlugin } from './plugin-set';
 
@@ -32,6 +32,8 @@ export class LivePlugins {
   private readonly failures = new Map<string, string>();
   /** The plans of the charts as they were last written, as JSON text. */
   private charts = '[]';
+  /** Warnings about charts, each of which is reported once. */
+  private readonly warnings = new Set<string>();
   private watcher: SourceWatcher | undefined;
   private working: Promise<void> = Promise.resolve();
   private stopped = false;
@@ -128,15 +130,25 @@ export class LivePlugins {
     await this.working;
   }
 
-  /** Writes the plans of all charts, from which pages and reports draw them, if they have changed. */
+  /**
+   * Writes the plans of all charts, from which pages and reports draw them, if they have changed. Warns of keys that no
+   * metric has, because the chart would lack their lines silently.
+   */
   private writeCharts(): void {
-    const charts = this.set.pathsOf('chart').map(path => planOf(this.set.plugin(path).description, path));
+    const paths = this.set.pathsOf('chart');
+    const charts = paths.map(path => planOf(this.set.plugin(path).description, path));
     const text = JSON.stringify(charts);
     if (text === this.charts) return;
     this.charts = text;
     const data: z.infer<typeof pluginChartsSchema> = { charts };
     const names = charts.map(({ name }) => name).join(', ');
     this.options.journal.event('plugin_charts', `the dashboard draws the charts of plug-ins: ${names}`, data);
+    for (const [i, path] of paths.entries()) {
+      const error = unknownKeys(charts[i], path);
+      if (!error || this.warnings.has(error.message)) continue;
+      this.warnings.add(error.message);
+      this.options.journal.event('warning', error.message, { plugin: path });
+    }
   }
 
   private changed(files: readonly string[]): void {

@@ -32,18 +32,32 @@ it('is a plan: of the listed metrics, or of the computed lines', () => {
 it.each([
   [{}, [], 'has a chart with neither lines nor keys: give it lines, a function, or keys'],
   [{ keys: ['actor/lr'] }, ['lines'], 'has a chart with both lines and keys: give it'],
-  [{ keys: [] }, [], 'has a chart whose keys is [] ('],
-  [{ keys: ['actor/lr', 3] }, [], "has a chart whose keys is [ 'actor/lr', 3 ] ("],
-  [{ keys: ['actor/lr'], unit: 'tokens' }, [], "has a chart whose unit is 'tokens' ("],
-  [{ keys: ['actor/lr'], title: '' }, [], "has a chart whose title is '' ("],
+  [{ keys: 'actor/lr' }, [], "has a chart whose property keys is 'actor/lr': use a list of 1 to 64 keys of metrics"],
+  [{ keys: [] }, [], 'has a chart whose property keys is []: use a list of 1 to 64 keys of metrics'],
+  [
+    { keys: ['actor/lr', 3] },
+    [],
+    'has a chart whose property keys[1] is 3: use a key of 1 to 200 characters, or a list of 1 to 64 such keys',
+  ],
+  [{ keys: [['actor/lr', '']] }, [], "has a chart whose property keys[0] is [ 'actor/lr', '' ]: use a key of"],
+  [
+    { keys: ['actor/lr'], unit: 'tokens' },
+    [],
+    "has a chart whose property unit is 'tokens': use number, share or seconds",
+  ],
+  [{ keys: ['actor/lr'], title: '' }, [], "has a chart whose property title is '': use a text of 1 to 80 characters"],
+  [{ keys: ['actor/lr'], first: 1 }, [], 'has a chart whose property first is 1: use true or false'],
 ])('is refused as %j with the functions %j', (properties, functions, sentence) => {
   expect(() => planOf(declared(properties, functions), 'plugins/own.ts')).toThrow(`plug-in plugins/own.ts ${sentence}`);
 });
 
 it('lists only keys that a metric can have', () => {
-  expect(check({ keys: ['actor/entropy', 'plugins/words', 'train/*/success', 'no/*'] })).toHaveProperty('keys');
+  expect(
+    check({ keys: ['actor/entropy', 'plugins/words', 'train/*/success', 'no/*', 'train/A/own/value'] }),
+  ).toHaveProperty('keys');
+  expect(() => check({ keys: [['a', 'b'], ...'cdef'] })).toThrow('(a, b, c, d, e, …)');
   expect(() => check({ keys: ['actor/entropy', 'actor/entrpy'] })).toThrow(
-    'plug-in plugins/own.ts has a chart of actor/entrpy, which is the key of no metric: use keys of docs/METRICS.md',
+    'plug-in plugins/own.ts has a chart of keys that no metric has (actor/entrpy): use keys of docs/METRICS.md',
   );
 });
 

@@ -132,7 +132,7 @@ test('a metric and a chart are logged and change nothing else; one that fails ha
   );
   const broken = write('metric', 'broken', 'measure: ({ step }) => (step === 3 ? 1 : NaN)');
   const chart = write('chart', 'half_share', 'lines: ({ step }) => ({ whole: step, half: step / 2, none: undefined })');
-  const listed = write('chart', 'listed', "title: 'Listed', unit: 'share', keys: ['actor/entropy', 'thoughts/*']");
+  const listed = write('chart', 'listed', "title: 'Listed', keys: ['actor/entrpy', 'thoughts/*']");
   const wrong = write('chart', 'wrong', "lines: () => JSON.parse('3') as Record<string, number>");
   const plain = await trainHere(workspace, [], 3);
   const own = await trainHere(
@@ -160,8 +160,11 @@ test('a metric and a chart are logged and change nothing else; one that fails ha
   }
   expect(ownCharts(readRun(own.folder).events)).toEqual([
     { name: 'half_share', keys: ['plugin_charts/half_share/*'] },
-    { name: 'listed', title: 'Listed', unit: 'share', keys: ['actor/entropy', 'thoughts/*'] },
+    { name: 'listed', title: 'Listed', keys: ['actor/entrpy', 'thoughts/*'] },
     { name: 'wrong', keys: ['plugin_charts/wrong/*'] },
+  ]);
+  expect(own.events.filter(event => event.startsWith('warning: plug-in'))).toEqual([
+    `warning: plug-in ${listed} has a chart of keys that no metric has (actor/entrpy): use keys of docs/METRICS.md, or plugins/<name> for a metric of the workspace`,
   ]);
   expect(own.events.filter(event => event.startsWith('plugin_error'))).toEqual([
     `plugin_error: plug-in ${broken} returned NaN for plugins/broken in measure(): return finite numbers, or leave the key out`,
