@@ -1,7 +1,6 @@
 // Data derived once from a snapshot of the compared runs. Metrics are listed in the same groups and order as on the
 // dashboard. A group of runs is drawn in the colour that the group's first run has on all pages. If an earlier group has
 // the same colour, the lines of the later group are dashed.
-import type { ChartPlan } from '../../envs/api/plugins/chart';
 import type { ComparedGroup } from '../../extension/run-data/compared-runs';
 import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
@@ -68,7 +67,7 @@ export function shownGroups(
 export function metricsOf(
   keys: string[],
   meanings: Readonly<Record<string, string>>,
-  own: readonly ChartPlan[] = [],
+  own: CompareSnapshot['own'] = [],
 ): ComparedMetric[] {
   return arrange({ keys, own }).flatMap(group =>
     group.charts.flatMap(chart =>
