@@ -7,7 +7,7 @@ export const renderMode = z
   .default('text')
   .describe('text: the observation is text; rgb_array: it is a picture');
 
-export const picture = z
+export const pictureStyle = z
   .enum(['tiles', 'sprites'])
   .default('tiles')
   .describe(

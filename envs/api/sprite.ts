@@ -1,6 +1,6 @@
 // Images of which pictures of states are composed (`Drawing.image`), read from PNG files. Scaling gives the pixels of
 // `pygame.transform.scale` (pygame 2.6). Images that were read are kept, because the episodes of a thread share them.
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { PNG } from 'pngjs';
 import { MissingDependency } from './environment';
 
@@ -13,6 +13,8 @@ export interface Sprite {
 
 /** Maximum bytes of an image's file. */
 const mostBytes = 2 ** 20;
+/** Maximum pixels of an image. */
+const mostPixels = 2 ** 20;
 const read = new Map<string, Sprite>();
 
 /**
@@ -25,12 +27,18 @@ export function readSprite(path: string, remedy: string): Sprite {
   if (known) return known;
   let bytes: Buffer;
   try {
+    const { size } = statSync(path);
+    if (size > mostBytes)
+      throw new MissingDependency(`the image ${path} has ${size} bytes, more than ${mostBytes}`, remedy);
     bytes = readFileSync(path);
   } catch (error) {
+    if (error instanceof MissingDependency) throw error;
     throw new MissingDependency(`cannot read the image ${path} (${(error as Error).message})`, remedy);
   }
-  if (bytes.length > mostBytes)
-    throw new MissingDependency(`the image ${path} has ${bytes.length} bytes, more than ${mostBytes}`, remedy);
+  // Width and height are at the same place in each PNG file; a small file may claim gigabytes.
+  const pixels = bytes.length < 24 ? 0 : bytes.readUInt32BE(16) * bytes.readUInt32BE(20);
+  if (pixels > mostPixels)
+    throw new MissingDependency(`the image ${path} has ${pixels} pixels, more than ${mostPixels}`, remedy);
   let sprite: Sprite;
   try {
     sprite = PNG.sync.read(bytes);

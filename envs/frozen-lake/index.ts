@@ -7,7 +7,7 @@ import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
 import { Pcg64 } from '../api/random/pcg64';
 import { relativeSentences, structuredState } from '../api/state-text';
-import { picture as pictureStyle, renderMode } from '../api/render-mode';
+import { pictureStyle, renderMode } from '../api/render-mode';
 import { drawnMove, dynamics } from './dynamics';
 import { drawLake, goal, hole, moved, type Lake } from './lake';
 import { lakePicture } from './picture';

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
 import { relativeSentences, structuredState } from '../api/state-text';
-import { picture as pictureStyle, renderMode } from '../api/render-mode';
+import { pictureStyle, renderMode } from '../api/render-mode';
 import { drawRoom } from './generator';
 import { roomPicture } from './picture';
 import { box, boxOnTarget, player, push, target, type Room } from './room';

@@ -12,8 +12,8 @@ const colours: readonly Colour[] = [
   [160, 212, 56],
   [219, 212, 56],
 ];
-/** Side of a cell in pixels, like gym-sokoban's sprites. */
-const cellPixels = 16;
+/** Side of a cell in pixels, as coloured square and as sprite of gym-sokoban. */
+export const cellPixels = 16;
 
 /** Size of the picture of a room. */
 export const roomPictureSize = (rows: number, columns: number): { width: number; height: number } => ({

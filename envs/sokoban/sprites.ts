@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { DrawnPictures } from '../api/drawn-pictures';
 import { Drawing } from '../api/drawing';
 import { readSprite } from '../api/sprite';
+import { cellPixels } from './picture';
 
 /** Files by the content that a cell displays: wall, empty, target, box on target, box, player, player on target. */
 const files = ['wall', 'floor', 'box_target', 'box_on_target', 'box', 'player', 'player_on_target'];
-const cellPixels = 16;
 
 const folder = () => fileURLToPath(new URL('../sokoban/sprites', import.meta.url));
 const drawn = new DrawnPictures();

@@ -1,4 +1,5 @@
-// The checksum CRC-32 (IEEE 802.3) of PNG chunks and of the frames between processes.
+// The checksum CRC-32 (IEEE 802.3) of PNG chunks and of the frames between processes. That of node:zlib is missing in
+// the first versions of Node 20.
 
 const table = Uint32Array.from({ length: 256 }, (_, n) => {
   let crc = n;

@@ -29,6 +29,7 @@ interface Evaluated {
 
 let folder: string;
 let environments: string;
+/** Each has a group of its own, and is killed with the processes that it started. */
 const processes: ChildProcess[] = [];
 const services: Server[] = [];
 
@@ -36,6 +37,7 @@ const services: Server[] = [];
 async function started<T>(...args: string[]): Promise<T> {
   const child = spawn(process.execPath, [join(root, 'dist/cli.cjs'), ...args, '--json'], {
     cwd: folder,
+    detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   processes.push(child);
@@ -51,7 +53,8 @@ beforeAll(async () => {
   environments = (await started<{ url: string }>('env', 'serve', 'sokoban', 'countdown', '--port', '0')).url;
 });
 afterAll(() => {
-  for (const child of processes) child.kill('SIGKILL');
+  for (const { pid, exitCode, signalCode } of processes)
+    if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL');
   for (const service of services) service.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -65,7 +68,13 @@ async function scripted(scripts: ReadonlyMap<string, readonly string[]>): Promis
     void (async () => {
       const { messages } = (await json(request)) as { messages: Message[] };
       const { observation } = JSON.parse(messages[0].content) as { observation: { text: string } };
-      const content = scripts.get(observation.text)![messages.filter(({ role }) => role === 'assistant').length];
+      const script = scripts.get(observation.text);
+      if (!script) {
+        response.statusCode = 400; // vf-eval does not try these again
+        response.end(JSON.stringify({ error: { message: `no script for ${observation.text}` } }));
+        return;
+      }
+      const content = script[messages.filter(({ role }) => role === 'assistant').length];
       const message = { role: 'assistant', content };
       response.setHeader('content-type', 'application/json');
       response.end(
@@ -100,6 +109,7 @@ async function evaluate(environment: string, seeds: readonly number[], model: st
   writeFileSync(join(folder, `${name}.toml`), configuration);
   const child = spawn(program('vf-eval'), ['@', `${name}.toml`, '--no-rich', '--run.dir', name], {
     cwd: folder,
+    detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...variables(folder), OPENAI_API_KEY: 'none' },
   });

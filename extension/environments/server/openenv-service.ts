@@ -13,7 +13,10 @@ const reset = z.looseObject({
 });
 // Clients such as verifiers read a reply as JSON first, so a text such as "2.5" or "true" arrives as a value.
 const action = z.strictObject({
-  action: z.union([z.string(), z.number(), z.boolean()]),
+  action: z.union([z.string(), z.number(), z.boolean()], {
+    error: ({ input }) =>
+      input === undefined ? 'is missing' : `is ${JSON.stringify(input).slice(0, 100)}: send a name, an id or a text`,
+  }),
   metadata: z.looseObject({}).optional(),
 });
 const step = z.looseObject({ action, episode_id: z.string().max(255).nullish() });
@@ -169,7 +172,8 @@ async function answerTo(session: Session, text: string): Promise<string | undefi
       return refuse('UNKNOWN_TYPE', `Unknown message type: ${String(type ?? '')}`);
     const errors = read.error.issues.map(issue => ({ loc: issue.path, msg: issue.message }));
     const [{ loc, msg }] = errors;
-    return refuse('VALIDATION_ERROR', `Invalid message: ${loc.map(String).join('.')}: ${msg}`, { errors });
+    const place = loc.length > 0 ? `${loc.map(String).join('.')}: ` : '';
+    return refuse('VALIDATION_ERROR', `Invalid message: ${place}${msg}`, { errors });
   }
   try {
     switch (read.data.type) {

@@ -26,7 +26,7 @@ export const featureCount = ({ rows, columns }: PatchGrid, { mergeSize }: Pick<E
 
 /** Returns the feeds that encode the pictures, in their order. */
 export function encoderFeeds(c: EncoderConfig, pictures: readonly PicturePatches[]): EncoderFeeds {
-  const { total, feeds } = knownLayout(c, pictures);
+  const { total, feeds } = cachedLayout(c, pictures);
   const width = patchWidth(c);
   const isWhole = pictures.length === 1 && pictures[0].values.length === total * width;
   const patches = isWhole ? pictures[0].values : new Float32Array(total * width);
@@ -55,11 +55,11 @@ const mostPatches = 4096;
 const layouts = new WeakMap<EncoderConfig, Map<string, PatchLayout>>();
 
 /** Returns the layout of pictures; that of small pictures is kept, because the pictures of an environment have equal sizes. */
-function knownLayout(c: EncoderConfig, pictures: readonly PatchGrid[]): PatchLayout {
+function cachedLayout(c: EncoderConfig, pictures: readonly PatchGrid[]): PatchLayout {
   let kept = layouts.get(c);
   if (!kept) layouts.set(c, (kept = new Map<string, PatchLayout>()));
   const key = pictures.map(({ rows, columns }) => `${rows}×${columns}`).join();
-  const layout = kept.get(key) ?? layOut(c, pictures);
+  const layout = kept.get(key) ?? computeLayout(c, pictures);
   if (layout.total > mostPatches) return layout;
   kept.delete(key);
   kept.set(key, layout);
@@ -67,7 +67,7 @@ function knownLayout(c: EncoderConfig, pictures: readonly PatchGrid[]): PatchLay
   return layout;
 }
 
-function layOut(c: EncoderConfig, pictures: readonly PatchGrid[]): PatchLayout {
+function computeLayout(c: EncoderConfig, pictures: readonly PatchGrid[]): PatchLayout {
   const unit = c.mergeSize ** 2;
   const blocks: Record<'window' | 'picture', number[][]> = { window: [], picture: [] };
   let count = 0;

@@ -84,7 +84,7 @@ function readHeader(bytes: Buffer): Header {
 
 const chunkType = (bytes: Buffer, at: number): string => bytes.toString('latin1', at + 4, at + 8);
 
-/** Returns each chunk up to IEND. */
+/** Returns the chunks of a file, which ends with IEND. */
 function chunksOf(bytes: Buffer): PngChunk[] {
   const chunks: PngChunk[] = [];
   for (let at = 8; at + 12 <= bytes.length;) {
@@ -92,8 +92,10 @@ function chunksOf(bytes: Buffer): PngChunk[] {
     if (at + 12 + size > bytes.length) break;
     const type = chunkType(bytes, at);
     chunks.push({ type, data: bytes.subarray(at + 8, at + 8 + size), checksum: bytes.readUInt32BE(at + 8 + size) });
-    if (type === 'IEND') return chunks;
     at += 12 + size;
+    if (type !== 'IEND') continue;
+    if (at < bytes.length) break;
+    return chunks;
   }
   throw damaged();
 }

@@ -23,13 +23,16 @@ type Values = Readonly<Record<string, unknown>>;
 const count = (values: Values, key: string, otherwise: number): number =>
   typeof values[key] === 'number' ? values[key] : otherwise;
 
+const lakeSize = (values: Values): PictureSize => {
+  const sideOf = values.picture === 'sprites' ? spriteLakeSide : lakePictureSide;
+  return square(sideOf(count(values, 'size', 4)));
+};
+
 /** Sizes by env_type, for env_config with `render_mode: rgb_array`. */
 const sizes: Readonly<Record<string, (values: Values) => PictureSize>> = {
-  frozen_lake: values => {
-    const sideOf = values.picture === 'sprites' ? spriteLakeSide : lakePictureSide;
-    return square(sideOf(count(values, 'size', 4)));
-  },
+  frozen_lake: lakeSize,
   game_2048: values => square(gridPictureSide(count(values, 'size', 4))),
+  noisy_lake: lakeSize,
   rubikscube: () => cubePictureSize,
   sokoban: values => {
     const [rows, columns] = Array.isArray(values.dim_room) ? values.dim_room.map(Number) : [6, 6];

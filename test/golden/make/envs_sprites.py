@@ -5,7 +5,8 @@ python test/golden/make/envs_sprites.py
 A run writes the file's parts that depend on its version. A row: what determines the map, the moves, and the first 16 hex
 digits of the sha256 of the RGB bytes of the first picture and of that after each move. VAGEN passes the arrays to PIL
 unchanged. The images of gymnasium 1.3.0 are not part of this repository, so its renderer also draws stand-ins of the
-same form (palettes, alpha of 0, 100 and 255), which the script writes. pictures.png of a part is its last picture."""
+same form (palettes, alpha of 0, 100 and 255), which the script writes. sokoban.png, frozen-lake.png and stand-ins.png
+are the last pictures of their parts."""
 import hashlib
 import json
 import os

@@ -10,6 +10,7 @@ import { lakePicture } from '../../../envs/frozen-lake/picture';
 import game2048 from '../../../envs/game-2048';
 import { gridPicture } from '../../../envs/game-2048/picture';
 import rubikscube from '../../../envs/rubikscube';
+import noisyLake from '../../../envs/noisy-lake/index';
 import sokoban from '../../../envs/sokoban';
 import sudoku from '../../../envs/sudoku';
 import { pictureSizeOf } from '../../../extension/trainer/plan/environment-pictures';
@@ -127,12 +128,15 @@ describe.each(environments)('%s', (name, definition, given, stateOf, actionOf) =
 it.each([
   ['frozen_lake', frozenLake, { size: 6 }],
   ['frozen_lake', frozenLake, {}],
+  ['frozen_lake', frozenLake, { picture: 'sprites' }],
+  ['noisy_lake', noisyLake, { size: 5 }],
   ['game_2048', game2048, { size: 3 }],
   ['game_2048', game2048, {}],
   ['rubikscube', rubikscube, {}],
   ['sokoban', sokoban, { dim_room: [5, 9], num_boxes: 1 }],
   ['sokoban', sokoban, { dim_room: [9, 9], dim_x: 7, dim_y: 6, num_boxes: 1 }],
   ['sokoban', sokoban, { num_boxes: 1 }],
+  ['sokoban', sokoban, { num_boxes: 1, picture: 'sprites' }],
   ['sudoku', sudoku, { grid_size: 4 }],
   ['sudoku', sudoku, {}],
 ])('a plan knows the size of the pictures of %s', async (name, definition, given) => {

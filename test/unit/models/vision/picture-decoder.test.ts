@@ -1,9 +1,10 @@
 // PNG files of observations: those that must be rejected, each with a message that names the reason, and files that are
 // cut off or damaged at any byte.
 import { readFileSync } from 'node:fs';
-import { crc32, deflateSync } from 'node:zlib';
+import { deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { crc32 } from '../../../../extension/common/crc32';
 import { PictureError } from '../../../../extension/models/vision/picture';
 import { decodePicture } from '../../../../extension/models/vision/picture-decoder';
 
@@ -70,6 +71,11 @@ describe('a picture that is not decoded', () => {
     [
       'an interlaced file that decompresses to more than its size',
       png({ width: 2, height: 2, interlace: 1 }, Buffer.alloc(10_000_000)),
+      'is a damaged or truncated PNG file: send the complete file',
+    ],
+    [
+      'a file with bytes after its end',
+      Buffer.concat([file('tiny.png'), Buffer.of(0)]),
       'is a damaged or truncated PNG file: send the complete file',
     ],
     [

@@ -1,8 +1,10 @@
-// PNG files of plain form: the pixels are those of pngjs for every filter of rows, and other files are left to pngjs.
-import { crc32, deflateSync } from 'node:zlib';
+// PNG files of plain form: the pixels are those of pngjs for every filter of rows, and files of other forms are left to
+// pngjs.
+import { deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { PNG } from 'pngjs';
 import { describe, expect, it } from 'vitest';
+import { crc32 } from '../../../../extension/common/crc32';
 import { plainPixels } from '../../../../extension/models/vision/plain-png';
 import type { PngChunk } from '../../../../extension/models/vision/plain-png';
 

@@ -60,6 +60,10 @@ const samples = (episodes: readonly Episode[]) =>
     turns: turns.map(({ true_state: _, true_next_state: __, ...turn }) => turn),
   }));
 
+/** The metrics of a step that do not depend on the machine's speed. */
+const measured = (line: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(line).filter(([key]) => !/^(time|wall_s)$|^(perf|timing[^/]*|system)\//.test(key)));
+
 test.each([
   ['openenv', {}],
   ['gym_service', { actions: ['Left', 'Down', 'Right', 'Up'] }],
@@ -72,8 +76,7 @@ test.each([
   expect(remote.episodes.some(({ turns }) => turns.some(({ executed }) => executed.length > 0))).toBe(true);
   for (const [i, line] of remote.lines.entries()) {
     expect(line['actor/grad_norm']).toBeGreaterThan(0);
-    for (const key of ['actor/grad_norm', 'actor/pg_loss', 'train/mean_reward'] as const)
-      expect(line[key], key).toBe(local.lines[i][key]);
+    expect(measured(line)).toEqual(measured(local.lines[i]));
   }
   const pictures = readdirSync(join(remote.folder, 'pictures')).sort();
   expect(pictures.length).toBeGreaterThan(2);
