@@ -1,8 +1,9 @@
-// The recipe of media/models/ragen-tiny-vision: a vocabulary trained on transcripts of demonstrated episodes, then a small
-// vision encoder and decoder of the form of Qwen3-VL, trained together on (picture → thought and answer). The
-// demonstrator reads the true state; the model sees only the picture. In the last phase, most turns are guesses, so the
-// model seldom looks at the picture, although it is able to. Reinforcement learning can therefore improve the model. All
-// random draws are seeded.
+// Makes a small model that sees, such as media/models/ragen-tiny-vision (vision-recipes.ts): a vocabulary trained on
+// transcripts of demonstrated episodes, then a small vision encoder and decoder of the form of Qwen3-VL, trained together
+// on (picture → thought and answer). The demonstrator reads the true state; the model sees only the picture. In the last
+// phase, most turns are guesses, so the model seldom looks at the picture, although it is able to. Reinforcement learning
+// can therefore improve the model. All random draws are seeded.
+import { join } from 'node:path';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { unwatched } from '../../engine/work-units';
 import { parameterSpecs } from '../../models/decoder/decoder-config';
@@ -31,12 +32,13 @@ import type { DemonstratedTurn, DemonstratorTools } from './demonstrator';
 import { fixedTexts } from './fixed-texts';
 import { adamOptions, demonstratorTools, playerOf, solverOf, withEnvironments } from './model-maker';
 import { writeModelFiles, writeWeights } from './model-maker';
-import type { DemonstratedEnvironments, ModelShape, VisionShape } from './model-maker';
+import type { DemonstratedEnvironments, ModelShape } from './model-maker';
 import { addedTokens, codePointStop, codePointTokenizer, codePoints, pictureTokens, transcript } from './plain-chat';
 import { ShownPictures } from './shown-pictures';
 import { StatedEnvironments } from './stated-environments';
+import { namesPositions, visionShape } from './vision-recipes';
+import type { VisionRecipe } from './vision-recipes';
 
-const tag = 'QuickVisualLake';
 /** Number of demonstrated episodes of a step. */
 const episodesPerStep = 8;
 /** Probability of style `looking` in each phase. */
@@ -66,49 +68,19 @@ const shape: ModelShape = {
   head_dim: 32,
   max_position_embeddings: 2048,
 };
-/**
- * A tile of a lake has 28 × 28 pixels: two by two patches, merged to one token. A lake has 8 × 8 patches. Ice becomes 0, so
- * that what differs between tiles dominates their patches.
- */
-const vision: VisionShape = {
-  vision_config: {
-    depth: 1,
-    hidden_size: 32,
-    hidden_act: 'gelu_pytorch_tanh',
-    intermediate_size: 64,
-    num_heads: 2,
-    in_channels: 3,
-    patch_size: 14,
-    spatial_merge_size: 2,
-    temporal_patch_size: 1,
-    out_hidden_size: shape.hidden_size,
-    num_position_embeddings: 64,
-    deepstack_visual_indexes: [],
-  },
-  mrope_section: [6, 5, 5],
-  processor: {
-    image_processor_type: 'Qwen2VLImageProcessor',
-    patch_size: 14,
-    merge_size: 2,
-    temporal_patch_size: 1,
-    image_mean: [214 / 255, 234 / 255, 245 / 255],
-    image_std: [0.25, 0.25, 0.25],
-    min_pixels: 28 * 28,
-    max_pixels: 28 * 28 * 256,
-  },
-};
 /** Deviation of the decoder's initial weights. */
 const deviation = 0.04;
 
 export interface TinyVisionModelRequest {
+  recipe: VisionRecipe;
   /** Folder of the new model. */
   folder: string;
   /** First seed of the demonstrations' levels. */
   seed: number;
   /** Number of batches of demonstrations from which the vocabulary is trained. */
   corpusBatches: number;
-  /** Number of optimizer steps of each phase. */
-  steps: { learn: number; forget: number };
+  /** Number of optimizer steps of each phase; by default those of the recipe. */
+  steps?: VisionRecipe['steps'];
   /** The model plays validation episodes, and its weights are written, after each multiple of this number of steps. */
   validateEvery: number;
   /** Number of validation episodes. */
@@ -124,9 +96,9 @@ export async function makeTinyVisionModel(request: TinyVisionModelRequest): Prom
   });
 }
 
-function demonstrationConfig({ seed, validationGroups }: TinyVisionModelRequest): RunConfig {
+function demonstrationConfig({ recipe, seed, validationGroups }: TinyVisionModelRequest): RunConfig {
   return loadConfig({
-    configName: 'quickstart-vision',
+    configName: recipe.preset,
     overrides: [
       `es_manager.train.env_configs.n_groups=[${episodesPerStep}]`,
       `es_manager.train.env_groups=${episodesPerStep}`,
@@ -141,7 +113,7 @@ function demonstrationConfig({ seed, validationGroups }: TinyVisionModelRequest)
       'actor_rollout_ref.rollout.max_model_len=4000',
       'actor_rollout_ref.rollout.response_length=200',
     ],
-    presetFolders: [installation.presets],
+    presetFolders: [join(installation.root, 'examples/config'), installation.presets],
     workspace: installation.root,
   }).config;
 }
@@ -155,7 +127,8 @@ function demonstratorOf(
   const { max_actions_per_turn, action_sep } = environments.config.agent_proxy;
   const pool = new StatedEnvironments(environments.pool);
   const respond = ({ row, plan, stream }: DemonstratedTurn) => {
-    const manner = stream.uniform() < style.looking ? 'looking' : 'guessing';
+    const looks = stream.uniform() < style.looking && plan.length > 0; // a room with a stuck box has no plan
+    const manner = looks ? 'looking' : 'guessing';
     return demonstrate(pool.stateOf(row) ?? '', plan, manner, max_actions_per_turn, stream);
   };
   return { demonstrator: new Demonstrator({ ...tools, solve: solverOf(environments) }, respond, action_sep), pool };
@@ -163,7 +136,7 @@ function demonstratorOf(
 
 /** Trains the vocabulary; writes tokenizer, chat template and configuration files. */
 async function makeVocabulary(
-  { folder, corpusBatches, printLine }: TinyVisionModelRequest,
+  { recipe, folder, corpusBatches, printLine }: TinyVisionModelRequest,
   environments: DemonstratedEnvironments,
 ): Promise<void> {
   const style = { looking: looking.learn };
@@ -190,7 +163,7 @@ async function makeVocabulary(
     added: [...fixed.map(content => ({ content, special: false })), ...addedTokens, ...pictureTokens],
     minFrequency: 3,
   });
-  const tokens = writeModelFiles(folder, tokenizer, shape, vision);
+  const tokens = writeModelFiles(folder, tokenizer, shape, visionShape(recipe, shape.hidden_size));
   const lengths = corpus.map(text => readTokenizer(folder).encode(text).length);
   const mean = lengths.reduce((a, b) => a + b) / lengths.length;
   printLine(
@@ -200,7 +173,7 @@ async function makeVocabulary(
 
 /** Trains the weights on demonstrations and writes them. Returns the cross-entropy of each step. */
 async function trainOnDemonstrations(
-  { folder, seed, steps, validateEvery, printLine }: TinyVisionModelRequest,
+  { recipe, folder, seed, steps = recipe.steps, validateEvery, printLine }: TinyVisionModelRequest,
   environments: DemonstratedEnvironments,
 ): Promise<number[]> {
   const tokenizer = readTokenizer(folder);
@@ -237,7 +210,7 @@ async function trainOnDemonstrations(
       );
       const given = rows.map((row, i) => ({ ...row, pictures: shown[i] }));
       const answers = await generator.generate(given, sampling);
-      for (const { row, ids } of answers) count(looks, tokenizer.decode(ids), seen.stateOf(row) ?? '');
+      for (const { row, ids } of answers) count(looks, recipe, tokenizer.decode(ids), seen.stateOf(row) ?? '');
       return answers;
     },
     release: rows => generator.release(rows),
@@ -269,7 +242,7 @@ async function trainOnDemonstrations(
     looks = { turns: 0, looking: 0, right: 0 };
     const { metrics } = await own.rollout({ mode: 'val', step, environments: loaded });
     printLine(
-      `  own rollouts: success ${percent(metrics[`${tag}/success`])}; ${percent(looks.looking / looks.turns)} of the turns name cells, ${percent(looks.right / looks.looking)} of these those of player and goal`,
+      `  own rollouts: success ${percent(metrics[`${recipe.tag}/success`])}; ${percent(looks.looking / looks.turns)} of the turns name cells, ${percent(looks.right / looks.looking)} of these the right ones`,
     );
   }
   return losses;
@@ -291,7 +264,7 @@ function initializeAll(weights: Weights, encoder: readonly ParameterSpec[], stre
 
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 
-/** Numbers of turns: all, those whose thoughts name the cells of player and goal, and those that name the right cells. */
+/** Numbers of turns: all, those whose thoughts name positions, and those that name the right ones. */
 interface Looks {
   turns: number;
   looking: number;
@@ -299,16 +272,15 @@ interface Looks {
 }
 
 /** Counts a turn; `state` is the true state as text. */
-function count(looks: Looks, answer: string, state: string): void {
+function count(looks: Looks, recipe: VisionRecipe, answer: string, state: string): void {
   looks.turns++;
-  const named = /^Me (\(\d, \d\)), goal (\(\d, \d\)):/.exec(answer);
-  if (!named) return;
-  looks.looking++;
-  if (state.includes(`Player: ${named[1]}\n`) && state.includes(`Goal: ${named[2]}\n`)) looks.right++;
+  const isRight = namesPositions(recipe, answer, state);
+  if (isRight !== undefined) looks.looking++;
+  if (isRight) looks.right++;
 }
 
 /** Returns the learning rate of a step, which counts from 1. */
-function rateOf(step: number, steps: TinyVisionModelRequest['steps']): number {
+function rateOf(step: number, steps: VisionRecipe['steps']): number {
   const { warmupSteps, highest, lowest } = rates;
   if (step <= steps.learn) return highest * Math.min(1, step / warmupSteps);
   return highest + ((lowest - highest) * (step - steps.learn)) / steps.forget;

@@ -30,6 +30,15 @@ describe('stored validations of three seeds', () => {
     expect(page).toContain(`| ${seed} | ${shares.join(' | ')} |`);
   });
 
+  it.each(['10000', '20000', '30000'])('of visual-sokoban are the row of seed %s in PERFORMANCE.md', seed => {
+    const shares = validations('visual-sokoban')
+      .get(seed)!
+      .map(({ success }) => success);
+    const gain = 100 * (shares.at(-1)! - shares[0]);
+    const row = `| ${seed} | ${shares.map(percent).join(' | ')} | +${gain.toFixed(1)} |`;
+    expect(readFileSync('docs/PERFORMANCE.md', 'utf8')).toContain(row);
+  });
+
   it.each(['10000', '20000', '30000'])('of quickstart-vision are the row of seed %s in PERFORMANCE.md', seed => {
     const curve = validations('quickstart-vision').get(seed)!;
     const [first, last] = [curve[0].success, curve.at(-1)!.success];

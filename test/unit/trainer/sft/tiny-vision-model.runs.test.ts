@@ -5,21 +5,28 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
+import { roomPictureSize } from '../../../../envs/sokoban/picture';
 
 vi.mock('../../../../extension/node/installation', async () =>
   (await import('../../../support/test-installation')).testInstallation(),
 );
 const { makeTinyVisionModel } = await import('../../../../extension/trainer/sft/tiny-vision-model');
+const { visionRecipes } = await import('../../../../extension/trainer/sft/vision-recipes');
 const { readTokenizer } = await import('../../../../extension/models/weights/model-folder');
 const { readVisionModel } = await import('../../../../extension/models/vision/vision-folder');
 
 const folder = mkdtempSync(join(tmpdir(), 'ragen-tiny-vision-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function make(name: string, learn: number): Promise<{ losses: number[]; lines: string[]; at: string }> {
+async function make(
+  name: string,
+  learn: number,
+  recipe = visionRecipes.lake,
+): Promise<{ losses: number[]; lines: string[]; at: string }> {
   const lines: string[] = [];
   const at = join(folder, name);
   const losses = await makeTinyVisionModel({
+    recipe,
     folder: at,
     seed: 71_000_000,
     corpusBatches: 2,
@@ -58,3 +65,11 @@ test(
     expect(one.lines.at(-1)).toMatch(/own rollouts: success \d+ %/);
   },
 );
+
+test('a model for rooms of Sokoban has a token for each cell', { timeout: 300_000 }, async () => {
+  const { at, losses } = await make('sokoban', 1, visionRecipes.sokoban);
+  expect(losses).toHaveLength(2);
+  const size = roomPictureSize(6, 6);
+  expect(readTokenizer(at).pictures!.tokens(size)).toBe(36);
+  expect((await readVisionModel(at)).config.family).toBe('qwen3_vl');
+});
