@@ -24,12 +24,19 @@ export function openRegularFile(path: string): number {
  * @param most maximum bytes of the file; by default about 512 MiB
  * @throws the errors of `openRegularFile`, or an Error if the file is larger
  */
-export function readRegularText(path: string, most = mostBytes): string {
+export const readRegularText = (path: string, most = mostBytes): string =>
+  readRegularBytes(path, most).toString('utf8');
+
+/**
+ * Returns the bytes of a regular file.
+ * @throws the errors of `openRegularFile`, or an Error if the file has more than `most` bytes
+ */
+export function readRegularBytes(path: string, most: number): Buffer {
   const descriptor = openRegularFile(path);
   try {
     const { size } = fstatSync(descriptor);
     if (size > most) throw new Error(`the file has ${size} bytes, more than the maximum of ${most}`);
-    return readFileSync(descriptor, 'utf8');
+    return readFileSync(descriptor);
   } finally {
     closeSync(descriptor);
   }

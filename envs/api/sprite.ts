@@ -1,8 +1,8 @@
 // Images of which pictures of states are composed (`Drawing.image`), read from PNG files. Scaling gives the pixels of
 // `pygame.transform.scale` (pygame 2.6). Images that were read are kept, because the episodes of a thread share them.
-import { readFileSync, statSync } from 'node:fs';
 import { PNG } from 'pngjs';
 import { MissingDependency } from './environment';
+import { readRegularBytes } from './regular-file';
 
 export interface Sprite {
   readonly width: number;
@@ -27,12 +27,8 @@ export function readSprite(path: string, remedy: string): Sprite {
   if (known) return known;
   let bytes: Buffer;
   try {
-    const { size } = statSync(path);
-    if (size > mostBytes)
-      throw new MissingDependency(`the image ${path} has ${size} bytes, more than ${mostBytes}`, remedy);
-    bytes = readFileSync(path);
+    bytes = readRegularBytes(path, mostBytes);
   } catch (error) {
-    if (error instanceof MissingDependency) throw error;
     throw new MissingDependency(`cannot read the image ${path} (${(error as Error).message})`, remedy);
   }
   // Width and height are at the same place in each PNG file; a small file may claim gigabytes.

@@ -97,14 +97,15 @@ export default defineEnvironment({
   },
 
   create(config) {
-    const { size, picture, sprites_folder } = config;
+    const { size, picture, sprites_folder, render_mode } = config;
+    const showsMove = render_mode === 'rgb_array' && picture === 'sprites' && sprites_folder !== null; // the elf turns
     const ice = dynamics(config.is_slippery, config.success_rate);
     const symbols = meanings.map((_, i) => config.grid_lookup[`${i}` as '0']);
     let lake: Lake;
     let drawn: number | undefined; // seed for which `lake` was drawn
     let cell = 0;
-    let move: number | undefined; // the last action, which sprites show
-    let observations: Observation[] = []; // observations of `lake` by the player's cell and the last action
+    let move: number | undefined; // the last action
+    let observations: Observation[] = []; // observations of `lake` by the player's cell and, if it is shown, the last action
     let slips: Pcg64;
     let best: Int8Array | undefined; // best moves on `lake`, computed at the first `solve`
 
@@ -139,8 +140,8 @@ export default defineEnvironment({
             ? gridCoordText(coord(), grid())
             : grid();
 
-    const shown = config.render_mode === 'text' ? config.observation_format : config.render_mode;
-    const observation = () => (observations[5 * cell + (move ?? 4)] ??= render(shown));
+    const shown = render_mode === 'text' ? config.observation_format : render_mode;
+    const observation = () => (observations[5 * cell + (showsMove ? (move ?? 4) : 0)] ??= render(shown));
 
     return {
       reset({ seed }) {

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DrawnPictures } from '../api/drawn-pictures';
 import { Drawing } from '../api/drawing';
+import { roundHalfToEven } from '../api/python-round';
 import { readSprite, scaled, type Sprite } from '../api/sprite';
 import { goal, hole, type Lake } from './lake';
 
@@ -85,13 +86,6 @@ function drawNew(tiles: Tiles, lake: Lake, cell: number): void {
   if (lake.tiles[cell] !== hole) tiles.place(cell, 'agent', 'centre');
 }
 
-/** The nearest whole number; the even one of two equally near ones, as Python's `round`. */
-function rounded(value: number): number {
-  const below = Math.floor(value);
-  const rest = value - below;
-  return rest > 0.5 || (rest === 0.5 && below % 2 === 1) ? below + 1 : below;
-}
-
 /** Draws images on the square tiles of a drawing; tiles are counted row by row. */
 class Tiles {
   private readonly sized = new Map<string, Sprite>();
@@ -112,10 +106,10 @@ class Tiles {
   /** Draws an image on a part of the tile. */
   place(at: number, name: keyof typeof overlays, where: 'centre' | 'corner' | 'foot'): void {
     const { pixels } = this;
-    const [width, height] = overlays[name].map(side => Math.max(1, rounded((side * pixels) / nativePixels)));
-    const margin = rounded(pixels * 0.06);
+    const [width, height] = overlays[name].map(side => Math.max(1, roundHalfToEven((side * pixels) / nativePixels)));
+    const margin = roundHalfToEven(pixels * 0.06);
     const left = where === 'corner' ? margin : Math.floor((pixels - width) / 2);
-    const foot = pixels - height - rounded(pixels * 0.12);
+    const foot = pixels - height - roundHalfToEven(pixels * 0.12);
     const top = { corner: margin, foot, centre: Math.floor((pixels - height) / 2) }[where];
     const [x, y] = this.corner(at);
     this.drawing.image(this.image(name, width, height), x + left, y + top);

@@ -33,6 +33,10 @@ export function minimum(values: Iterable<number>, ceiling = Infinity): number {
   return least;
 }
 
+/** Returns the mean; 0 without values. */
+export const mean = (values: readonly number[]): number =>
+  values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
+
 /** Splits a list into consecutive parts of at most `most` items; without `most`, into one part. */
 export function parted<T>(list: readonly T[], most = Infinity): (readonly T[])[] {
   if (list.length <= most) return [list];

@@ -1,5 +1,6 @@
 // The image processor of Qwen2-VL, Qwen2.5-VL and Qwen3-VL: resizes a picture to a whole number of merged patches and
 // cuts it into patches. Bit-equal to transformers' Qwen2VLImageProcessor.
+import { roundHalfToEven } from '../../../envs/api/python-round';
 import { normalizedValues } from './normalize';
 import { PictureError } from './picture';
 import type { Picture } from './picture';
@@ -45,13 +46,6 @@ export function patchGrid(width: number, height: number, options: PatchOptions):
     [h, w] = [height, width].map(length => side(length, stretch, Math.ceil));
   }
   return { rows: h / patchSize, columns: w / patchSize };
-}
-
-/** Python's round. */
-function roundHalfToEven(x: number): number {
-  const down = Math.floor(x);
-  if (x - down !== 0.5) return Math.round(x);
-  return down % 2 === 0 ? down : down + 1;
 }
 
 /** Number of image tokens of a picture in the prompt. */

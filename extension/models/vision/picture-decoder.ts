@@ -91,7 +91,8 @@ function chunksOf(bytes: Buffer): PngChunk[] {
     const size = bytes.readUInt32BE(at);
     if (at + 12 + size > bytes.length) break;
     const type = chunkType(bytes, at);
-    chunks.push({ type, data: bytes.subarray(at + 8, at + 8 + size), checksum: bytes.readUInt32BE(at + 8 + size) });
+    const content = bytes.subarray(at + 4, at + 8 + size);
+    chunks.push({ type, data: content.subarray(4), content, checksum: bytes.readUInt32BE(at + 8 + size) });
     at += 12 + size;
     if (type !== 'IEND') continue;
     if (at < bytes.length) break;

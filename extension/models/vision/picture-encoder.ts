@@ -75,7 +75,6 @@ export class PictureEncoder {
       const { feeds, counts } = encoderFeeds(network.config, batch);
       const session = await (this.training ??= this.session(
         encoderGradientGraph(network, loweringOf(options), options.checkpointed ?? false),
-        options,
       ));
       const own = width * counts.reduce((sum, count) => sum + count, 0);
       const rows = feeds.patches.dims[0] / network.config.mergeSize ** 2;
@@ -91,11 +90,11 @@ export class PictureEncoder {
   private encodingSession(): Promise<Session> {
     const { network, options } = this;
     const threads = network.config.hiddenSize < narrowest ? 1 : options.threads;
-    return this.session(encodeGraph(network, loweringOf(options)), { ...options, threads });
+    return this.session(encodeGraph(network, loweringOf(options)), threads);
   }
 
-  private session(graph: ReturnType<typeof encodeGraph>, options: SessionOptions): Promise<Session> {
-    return Session.create(graph, { ...options, folder: this.network.folder });
+  private session(graph: ReturnType<typeof encodeGraph>, threads = this.options.threads): Promise<Session> {
+    return Session.create(graph, { ...this.options, threads, folder: this.network.folder });
   }
 }
 

@@ -1,5 +1,5 @@
 // Reads PNG files of the form that environments usually send (8 bits a sample, RGB with or without alpha, not
-// interlaced, no transparent colour) about four times as fast as pngjs. Files of other forms, and files that are not
+// interlaced, no transparent colour) about twice as fast as pngjs. Files of other forms, and files that are not
 // valid, are left to pngjs, which decides whether they are damaged. Filters: section 9 of the PNG specification (W3C, 2003).
 import { inflateSync } from 'node:zlib';
 import { crc32 } from '../../common/crc32';
@@ -8,7 +8,8 @@ import { crc32 } from '../../common/crc32';
 export interface PngChunk {
   type: string;
   data: Buffer;
-  /** Checksum of type and data, as it is in the file. */
+  /** The bytes of type and data, and their checksum as it is in the file. */
+  content: Buffer;
   checksum: number;
 }
 
@@ -46,8 +47,7 @@ export function plainPixels(chunks: readonly PngChunk[]): PlainPixels | undefine
 /** Whether the pixels do not depend on a chunk: its type begins with a small letter, and is not that of a transparent colour. */
 const isSkipped = (type: string): boolean => /^[a-z]/.test(type) && type !== 'tRNS';
 
-const isIntact = ({ type, data, checksum }: PngChunk): boolean =>
-  crc32(Buffer.concat([Buffer.from(type, 'latin1'), data])) === checksum;
+const isIntact = ({ content, checksum }: PngChunk): boolean => crc32(content) === checksum;
 
 /**
  * Undoes the filter of each row; undefined if a row has an unknown filter.

@@ -93,7 +93,7 @@ export function arrange({ keys, scored = false, tag, own = [] }: Arranged): Char
   const shown = keys.filter(key => key !== 'wall_s' && !hidden.includes(key.split('/')[1]));
   const free = new Set(shown);
   const bounds = boundsOf(free);
-  const ofPlugins = own.flatMap(plan => ownCharts(plan, shown, bounds));
+  const ofPlugins = own.flatMap(plan => chartsOfPlan(plan, shown, bounds));
   for (const { lines, listed } of ofPlugins) if (!listed) for (const { key } of lines) free.delete(key);
   const groups = groupsOfCharts.map(({ id, title, charts }) => ({
     ...{ id, title },
@@ -219,7 +219,7 @@ function byTag(free: Set<string>, tags: readonly string[], bounds: Map<string, L
 }
 
 /** Returns the charts of a plug-in's plan; no key is taken from other charts. */
-function ownCharts(plan: ChartPlan, shown: readonly string[], bounds: ReadonlyMap<string, LineBand>): ChartSpec[] {
+function chartsOfPlan(plan: ChartPlan, shown: readonly string[], bounds: ReadonlyMap<string, LineBand>): ChartSpec[] {
   const id = `${ownStart}${plan.name}`;
   const charts = take(plan, new Set(shown), new Map(bounds), name => `${id}/${name}`);
   return charts.map(chart => {
@@ -243,7 +243,7 @@ function unplanned(free: Set<string>, own: readonly ChartPlan[]): ChartSpec[] {
   const names = [...free].flatMap(key => /^plugin_charts\/([^/]+)\/[^/]+$/.exec(key)?.[1] ?? []);
   return [...new Set(names)].flatMap(name => {
     const pattern = `${ownStart}${name}/*`;
-    const [chart] = ownCharts({ name, keys: [pattern] }, [...free], new Map());
+    const [chart] = chartsOfPlan({ name, keys: [pattern] }, [...free], new Map());
     for (const { key } of chart.lines) free.delete(key);
     const isReplaced = own.some(plan => plan.name === name);
     return [isReplaced ? { ...chart, id: pattern, title: `${chart.title} (computed lines)` } : chart];

@@ -4,7 +4,7 @@
 // Such an episode is therefore excluded from all means and counted only in `env_error_rate`.
 import type { MeasuredEpisode, MeasuredTurn } from '../../../envs/api/plugins/measured-episode';
 import type { MeasuredStep, Metric } from '../../../envs/api/plugins/metric';
-import { maximum } from '../../common/lists';
+import { maximum, mean } from '../../common/lists';
 import { judgeMetrics } from './judge-agreement';
 import { promptInformation } from './prompt-information';
 import { thoughtRepetition } from './thought-repetition';
@@ -135,7 +135,3 @@ const thoughtsOf = (turns: readonly MeasuredTurn[]): string[] =>
 /** Returns the share of the turns that `count` counts; no value without turns. */
 const share = (turns: readonly MeasuredTurn[], count: (turns: readonly MeasuredTurn[]) => number) =>
   turns.length > 0 ? count(turns) / turns.length : {};
-
-function mean(values: readonly number[]): number {
-  return values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
-}

@@ -88,8 +88,7 @@ export function trainedSamples(
     trainable.filter(({ group_id }) => groups.has(group_id)),
     config,
   );
-  const chosen = new Set(kept);
-  const trained = Array.from(own.keys()).filter(index => chosen.has(own[index].episode));
+  const trained = samplesOf(own, kept);
   return { own, order: adjustedOrder(trained.length, config, step).map(position => trained[position]) };
 }
 

@@ -1,5 +1,6 @@
 // Metrics of the episodes of a rollout under RAGEN's keys. The metrics of the rollout itself are built-in metrics
 // (diagnostics/built-in-metrics.ts), which average those of the episodes over each tag.
+import { mean } from '../../common/lists';
 import { measuredWith, rolloutMetrics } from '../diagnostics/built-in-metrics';
 import { measuredStep } from './measured-step';
 import type { RolloutEpisode } from './rollout-batch';
@@ -116,8 +117,4 @@ function lastNumber(turns: RolloutEpisode['turns'], key: string): number | undef
 function numeric(value: unknown): number | undefined {
   if (typeof value === 'boolean') return Number(value);
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-}
-
-function mean(values: readonly number[]): number {
-  return values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
 }

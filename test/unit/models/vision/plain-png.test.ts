@@ -8,11 +8,10 @@ import { crc32 } from '../../../../extension/common/crc32';
 import { plainPixels } from '../../../../extension/models/vision/plain-png';
 import type { PngChunk } from '../../../../extension/models/vision/plain-png';
 
-const chunk = (type: string, data: Buffer): PngChunk => ({
-  type,
-  data,
-  checksum: crc32(Buffer.concat([Buffer.from(type, 'latin1'), data])),
-});
+function chunk(type: string, data: Buffer): PngChunk {
+  const content = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  return { type, data, content, checksum: crc32(content) };
+}
 
 interface Form {
   width: number;
@@ -33,11 +32,11 @@ function chunksOf({ width, height, colour, depth = 8, interlace = 0 }: Form, row
 const signature = Buffer.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 
 function fileOf(chunks: readonly PngChunk[]): Buffer {
-  const parts = chunks.flatMap(({ type, data, checksum }) => {
+  const parts = chunks.flatMap(({ data, content, checksum }) => {
     const [length, end] = [Buffer.alloc(4), Buffer.alloc(4)];
     length.writeUInt32BE(data.length);
     end.writeUInt32BE(checksum);
-    return [length, Buffer.from(type, 'latin1'), data, end];
+    return [length, content, end];
   });
   return Buffer.concat([signature, ...parts]);
 }
