@@ -9,16 +9,20 @@ import type { EncoderConfig } from '../vision/encoder-config';
 import { encodeGraph, encoderGradientGraph } from '../vision/encoder-graphs';
 import type { EncoderNetwork } from '../vision/encoder-graphs';
 import { patchWidth } from '../vision/encoder-shape';
-import { encoderBatches } from '../vision/picture-encoder';
+import { encoderBatches, mostTogether } from '../vision/picture-encoder';
 import { keptFeatureBytes } from '../vision/picture-features';
 import type { PatchGrid } from '../vision/patches';
 import { measured } from './measured-memory';
 import type { PicturePlan, PlanInput } from './plan-input';
 
-/** Returns the bytes of the arena after the largest picture was encoded, and of the patches on the host. */
+/**
+ * Returns the bytes of the arena after the largest picture was encoded, with others of its size if the encoder is narrow,
+ * and of the patches on the host.
+ */
 export function encodingBytes({ encoder, stored, grids }: PicturePlan): number {
   const memory = graphMemory(encodeGraph(frozenEncoder(encoder, stored), 'cpu'));
-  const pass = encoderBatches(grids).map(batch => {
+  const together = Array.from({ length: mostTogether(encoder) }, () => grids).flat();
+  const pass = encoderBatches(together).map(batch => {
     const { peak, outputs } = memory(encoderSizes(encoder, batch));
     const patches = batch.reduce((sum, { rows, columns }) => sum + rows * columns, 0);
     // Each patch is in the picture's patches and in the feeds of its batch.

@@ -1,7 +1,7 @@
-// The image features that samples and rows of the engine show. A picture is read from the run's store by its name and
-// encoded alone, so its features have the same bits whatever is shown with it. Features are kept by name, up to a limit,
-// so one picture is encoded once for all turns, group members and calls; if the encoder is trained, they are kept until
-// its weights change.
+// The image features that samples and rows of the engine show. A picture is read from the run's store by its name. Its
+// features have the same bits whatever is shown with it: it is encoded alone, or, in a narrow encoder, with pictures of its
+// size. Features are kept by name, up to a limit, so one picture is encoded once for all turns, group members and calls; if
+// the encoder is trained, they are kept until its weights change.
 import { join } from 'node:path';
 import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';
@@ -15,6 +15,7 @@ import type { ParameterBank } from '../weights/parameter-bank';
 import { featureWidth } from './encoder-config';
 import { maxPictureBytes, PictureError } from './picture';
 import { decodePicture } from './picture-decoder';
+import { mostTogether } from './picture-encoder';
 import type { PictureEncoder } from './picture-encoder';
 import { patchWidth } from './encoder-shape';
 import type { FeatureLayout } from './picture-attribution';
@@ -47,6 +48,20 @@ interface Kept {
   bytes: number | undefined;
 }
 
+/** A picture that is to be encoded. */
+interface Asked {
+  name: string;
+  resolve(encoded: Encoded): void;
+  reject(error: unknown): void;
+}
+
+/** The patches of a picture, or of each of its tiles. */
+interface Cut {
+  asked: Asked;
+  patches: PicturePatches[];
+  tiles: TileGrid;
+}
+
 /** Tokens that may show pictures. */
 export interface Showing {
   ids: ArrayLike<number>;
@@ -57,8 +72,10 @@ export class PictureFeatures {
   private readonly kept = new Map<string, Kept>();
   /** Bytes of the kept features of pictures whose encoding is done. */
   private bytes = 0;
-  /** The encoding of the picture that was asked for last. */
-  private last: Promise<unknown> = Promise.resolve();
+  /** Pictures that nobody has begun to encode, in the order in which they were asked for. */
+  private readonly waiting: Asked[] = [];
+  /** The encoding of the pictures that were asked for until now; never rejected. */
+  private last: Promise<void> = Promise.resolve();
   /** Version of the encoder's weights that encoded the kept features. */
   private version = 0;
 
@@ -102,8 +119,7 @@ export class PictureFeatures {
   async ofShowings(
     sample: Showing & { shows: readonly ShownPicture[] },
   ): Promise<{ pictures: ShownFeatures; values: Tensor; layouts: FeatureLayout[] }> {
-    const encoded: Encoded[] = [];
-    for (const { picture } of sample.shows) encoded.push(await this.encoded(picture));
+    const encoded = await Promise.all(sample.shows.map(({ picture }) => this.encoded(picture)));
     const width = featureWidth(this.config.encoder);
     const values = new Float32Array(encoded.reduce((sum, { count }) => sum + count, 0) * width);
     const placed: PlacedPicture[] = [];
@@ -160,8 +176,8 @@ export class PictureFeatures {
   private async joined(
     names: readonly string[],
   ): Promise<{ encoded: Map<string, Encoded>; first: Map<string, number>; values: Float32Array }> {
-    const encoded = new Map<string, Encoded>();
-    for (const name of names) encoded.set(name, await this.encoded(name));
+    const all = await Promise.all(names.map(name => this.encoded(name)));
+    const encoded = new Map(names.map((name, i) => [name, all[i]]));
     const first = new Map<string, number>();
     const width = featureWidth(this.config.encoder);
     let count = 0;
@@ -231,19 +247,43 @@ export class PictureFeatures {
     }
   }
 
-  /** Encodes a picture after those that were asked for earlier, so only one picture's patches are in memory. */
+  /** Encodes a picture after those that were asked for earlier, so only a few pictures' patches are in memory. */
   private encodeNext(name: string): Promise<Encoded> {
-    const encoded = this.last.then(() => this.encode(name));
-    this.last = encoded.catch(() => undefined);
+    const encoded = new Promise<Encoded>((resolve, reject) => this.waiting.push({ name, resolve, reject }));
+    this.last = this.last.then(() => this.encodeWaiting());
     return encoded;
   }
 
-  private async encode(name: string): Promise<Encoded> {
+  /** Encodes the pictures that have waited longest; a picture that fails does not affect the others. */
+  private async encodeWaiting(): Promise<void> {
+    const cuts: Cut[] = [];
+    for (const asked of this.waiting.splice(0, mostTogether(this.config.encoder)))
+      try {
+        cuts.push({ asked, ...(await this.patches(asked.name)) });
+      } catch (error) {
+        asked.reject(error);
+      }
+    for (const group of ofOneSize(cuts))
+      try {
+        await this.encode(group);
+      } catch (error) {
+        for (const { asked } of group) asked.reject(error);
+      }
+  }
+
+  /** Encodes pictures in one call of the encoder. */
+  private async encode(group: readonly Cut[]): Promise<void> {
     const { mergeSize } = this.config.encoder;
-    const { patches, tiles } = await this.patches(name);
-    const { values } = await this.encoder.features(patches);
-    const parts = patches.map(part => ({ rows: part.rows / mergeSize, columns: part.columns / mergeSize }));
-    return { layout: { parts, tiles }, count: values.dims[0], values: values.data as Float32Array };
+    const width = featureWidth(this.config.encoder);
+    const { values } = await this.encoder.features(group.flatMap(({ patches }) => patches));
+    let at = 0;
+    for (const { asked, patches, tiles } of group) {
+      const parts = patches.map(part => ({ rows: part.rows / mergeSize, columns: part.columns / mergeSize }));
+      const count = parts.reduce((sum, { rows, columns }) => sum + rows * columns, 0);
+      // A copy, so that the features of other pictures can be freed.
+      const own = (values.data as Float32Array).slice(at * width, (at += count) * width);
+      asked.resolve({ layout: { parts, tiles }, count, values: own });
+    }
   }
 
   /** Returns the patches of a stored picture, or of each of its tiles. */
@@ -279,4 +319,20 @@ export class PictureFeatures {
       if (own.some(x => x !== 0)) await this.encoder.addGradient((await this.patches(name)).patches, own);
     }
   }
+}
+
+/**
+ * Splits pictures, in their order, wherever the size changes. A picture of one merged square is alone: its product of one
+ * row and a matrix is computed otherwise than that of several rows.
+ */
+function ofOneSize(cuts: readonly Cut[]): Cut[][] {
+  const groups: Cut[][] = [];
+  const size = ({ patches }: Cut): string => patches.map(({ rows, columns }) => `${rows}×${columns}`).join();
+  for (const cut of cuts) {
+    const group = groups.at(-1);
+    const isSquare = cut.patches.some(({ rows, columns }) => rows * columns <= 4);
+    if (group && !isSquare && size(group[0]) === size(cut)) group.push(cut);
+    else groups.push([cut]);
+  }
+  return groups;
 }

@@ -36,6 +36,7 @@ export function plainPixels(chunks: readonly PngChunk[]): PlainPixels | undefine
   try {
     const rows = inflateSync(compressed.length === 1 ? compressed[0] : Buffer.concat(compressed), {
       maxOutputLength: bytes,
+      chunkSize: Math.min(bytes + 64, 2 ** 20), // a picture of an environment fits into one
     });
     const data = rows.length === bytes && unfiltered(rows, width * channels, height, channels);
     return data ? { channels, data } : undefined;
@@ -55,46 +56,48 @@ const isIntact = ({ content, checksum }: PngChunk): boolean => crc32(content) ==
  * @param step distance to the same channel of the pixel before
  */
 function unfiltered(rows: Uint8Array, length: number, height: number, step: number): Uint8Array | undefined {
-  const result = new Uint8Array(length * height);
-  const zeros = new Uint8Array(length);
+  const result = new Uint8Array(length * (height + 1)); // a row of zeros is above the first one
   for (let y = 0; y < height; y++) {
-    const undo = undoFilters[rows[y * (length + 1)]];
+    const from = y * (length + 1);
+    const undo = undoFilters[rows[from]];
     if (!undo) return undefined;
-    const to = y * length;
-    const above = y > 0 ? result.subarray(to - length, to) : zeros;
-    undo(rows.subarray(to + y + 1, to + y + 1 + length), above, result.subarray(to, to + length), step);
+    undo(rows, from + 1, result, (y + 1) * length, length, step);
   }
-  return result;
+  return result.subarray(length);
 }
 
-/** Writes the bytes of a row to `into`. `given` are its filtered bytes, `above` the bytes of the row above. */
-type UndoFilter = (given: Uint8Array, above: Uint8Array, into: Uint8Array, step: number) => void;
+/**
+ * Writes the bytes of a row to `into`, at `to` and later. The row above it ends at `to`. The row's filtered bytes are in
+ * `rows`, at `from` and later.
+ */
+type UndoFilter = (rows: Uint8Array, from: number, into: Uint8Array, to: number, length: number, step: number) => void;
 
 /** By the number of the filter: none, left, above, the mean of both, and Paeth's. Bytes are sums modulo 256. */
 const undoFilters: readonly UndoFilter[] = [
-  (given, _, into) => into.set(given),
-  (given, _, into, step) => {
-    into.set(given.subarray(0, step));
-    for (let i = step; i < given.length; i++) into[i] = given[i] + into[i - step];
+  (rows, from, into, to, length) => into.set(rows.subarray(from, from + length), to),
+  (rows, from, into, to, length, step) => {
+    for (let i = 0; i < step; i++) into[to + i] = rows[from + i];
+    for (let i = step; i < length; i++) into[to + i] = rows[from + i] + into[to + i - step];
   },
-  (given, above, into) => {
-    for (let i = 0; i < given.length; i++) into[i] = given[i] + above[i];
+  (rows, from, into, to, length) => {
+    for (let i = 0; i < length; i++) into[to + i] = rows[from + i] + into[to + i - length];
   },
-  (given, above, into, step) => {
-    for (let i = 0; i < step; i++) into[i] = given[i] + (above[i] >> 1);
-    for (let i = step; i < given.length; i++) into[i] = given[i] + ((into[i - step] + above[i]) >> 1);
+  (rows, from, into, to, length, step) => {
+    for (let i = 0; i < step; i++) into[to + i] = rows[from + i] + (into[to + i - length] >> 1);
+    for (let i = step; i < length; i++)
+      into[to + i] = rows[from + i] + ((into[to + i - step] + into[to + i - length]) >> 1);
   },
-  (given, above, into, step) => {
-    for (let i = 0; i < step; i++) into[i] = given[i] + above[i];
-    for (let i = step; i < given.length; i++) {
-      const [left, up, corner] = [into[i - step], above[i], above[i - step]];
-      const [toLeft, toUp, toCorner] = [
-        Math.abs(up - corner),
-        Math.abs(left - corner),
-        Math.abs(left + up - 2 * corner),
-      ];
+  (rows, from, into, to, length, step) => {
+    for (let i = 0; i < step; i++) into[to + i] = rows[from + i] + into[to + i - length];
+    for (let i = step; i < length; i++) {
+      const left = into[to + i - step];
+      const up = into[to + i - length];
+      const corner = into[to + i - length - step];
+      const toLeft = Math.abs(up - corner);
+      const toUp = Math.abs(left - corner);
+      const toCorner = Math.abs(left + up - 2 * corner);
       // The nearest one of the three; the first in this order if two are equally near.
-      into[i] = given[i] + (toLeft <= toUp && toLeft <= toCorner ? left : toUp <= toCorner ? up : corner);
+      into[to + i] = rows[from + i] + (toLeft <= toUp && toLeft <= toCorner ? left : toUp <= toCorner ? up : corner);
     }
   },
 ];
