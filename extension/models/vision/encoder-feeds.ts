@@ -28,17 +28,34 @@ export const featureCount = ({ rows, columns }: PatchGrid, { mergeSize }: Pick<E
 export function encoderFeeds(c: EncoderConfig, pictures: readonly PicturePatches[]): EncoderFeeds {
   const { total, feeds } = cachedLayout(c, pictures);
   const width = patchWidth(c);
-  const isWhole = pictures.length === 1 && pictures[0].values.length === total * width;
-  const patches = isWhole ? pictures[0].values : new Float32Array(total * width);
-  let at = 0;
-  for (const { values } of isWhole ? [] : pictures) {
-    patches.set(values, at);
-    at += values.length;
-  }
+  const patches = asOneArray(pictures, total * width) ?? copied(pictures, total * width);
   return {
     feeds: { patches: float32(patches, [total, width]), ...feeds },
     counts: pictures.map(picture => featureCount(picture, c)),
   };
+}
+
+/** Returns the patches of pictures that follow each other in one buffer; undefined if they do not, or are not `length`. */
+function asOneArray(pictures: readonly PicturePatches[], length: number): Float32Array | undefined {
+  const [{ values: first }] = pictures;
+  let end = first.byteOffset;
+  for (const { values } of pictures) {
+    if (values.buffer !== first.buffer || values.byteOffset !== end) return undefined;
+    end += values.byteLength;
+  }
+  const found = (end - first.byteOffset) / first.BYTES_PER_ELEMENT;
+  return found === length ? new Float32Array(first.buffer, first.byteOffset, length) : undefined;
+}
+
+/** Returns the patches of pictures one after the other, filled with zeros to `length`. */
+function copied(pictures: readonly PicturePatches[], length: number): Float32Array {
+  const patches = new Float32Array(length);
+  let at = 0;
+  for (const { values } of pictures) {
+    patches.set(values, at);
+    at += values.length;
+  }
+  return patches;
 }
 
 /** Feeds that depend only on the numbers of patches of the pictures. */

@@ -54,15 +54,20 @@ export const patchTokens = ({ rows, columns }: PatchGrid, { mergeSize }: PatchOp
 
 /**
  * Returns the patches of a picture.
+ * @param allocate returns the memory of `values`, which are all written
  * @throws PictureError if one side is more than 200 times as long as the other
  */
-export function picturePatches(picture: Picture, options: PatchOptions): PicturePatches {
+export function picturePatches(
+  picture: Picture,
+  options: PatchOptions,
+  allocate = (length: number): Float32Array => new Float32Array(length),
+): PicturePatches {
   const { patchSize, temporalPatchSize, mergeSize } = options;
   const { rows, columns } = patchGrid(picture.width, picture.height, options);
   const { width, pixels } = resize(picture, columns * patchSize, rows * patchSize, options.filter);
   const channels = normalizedValues(options);
   const size = 3 * temporalPatchSize * patchSize * patchSize;
-  const values = new Float32Array(rows * columns * size);
+  const values = allocate(rows * columns * size);
   let patch = 0;
   for (let blockRow = 0; blockRow < rows; blockRow += mergeSize)
     for (let blockColumn = 0; blockColumn < columns; blockColumn += mergeSize)

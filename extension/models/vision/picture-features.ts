@@ -30,6 +30,12 @@ import { pictureTiles } from './tiles';
 import type { TileGrid } from './tiles';
 import type { VisionConfig } from './vision-config';
 
+/**
+ * Values of the memory in which pictures are cut into patches, for several small pictures; larger ones get their own. New
+ * memory for each picture would make the garbage collector run a tenth of the time.
+ */
+const scratchValues = 2 ** 19;
+
 /** Maximum bytes of the features that are kept. */
 export const keptFeatureBytes = 512 * 2 ** 20;
 
@@ -76,6 +82,8 @@ export class PictureFeatures {
   private readonly waiting: Asked[] = [];
   /** The encoding of the pictures that were asked for until now; never rejected. */
   private last: Promise<void> = Promise.resolve();
+  /** Patches of the pictures that are being encoded. */
+  private scratch: Float32Array | undefined;
   /** Version of the encoder's weights that encoded the kept features. */
   private version = 0;
 
@@ -257,9 +265,15 @@ export class PictureFeatures {
   /** Encodes the pictures that have waited longest; a picture that fails does not affect the others. */
   private async encodeWaiting(): Promise<void> {
     const cuts: Cut[] = [];
+    let used = 0;
+    const allocate = (length: number): Float32Array => {
+      if (used + length > scratchValues) return new Float32Array(length);
+      this.scratch ??= new Float32Array(scratchValues);
+      return this.scratch.subarray(used, (used += length));
+    };
     for (const asked of this.waiting.splice(0, mostTogether(this.config.encoder)))
       try {
-        cuts.push({ asked, ...(await this.patches(asked.name)) });
+        cuts.push({ asked, ...(await this.patches(asked.name, allocate)) });
       } catch (error) {
         asked.reject(error);
       }
@@ -286,15 +300,18 @@ export class PictureFeatures {
     }
   }
 
-  /** Returns the patches of a stored picture, or of each of its tiles. */
-  private async patches(name: string): Promise<{ patches: PicturePatches[]; tiles: TileGrid }> {
+  /** Returns the patches of a stored picture, or of each of its tiles. `allocate` returns memory for patches. */
+  private async patches(
+    name: string,
+    allocate?: (length: number) => Float32Array,
+  ): Promise<{ patches: PicturePatches[]; tiles: TileGrid }> {
     const { encoder } = this.config;
     const file = join(this.folder, name);
     try {
       // onnxruntime blocks this thread for seconds, so a read with a deadline would fail although the disk responds.
       const picture = await decodePicture(readBoundedSync(file, { most: maxPictureBytes, within: this.folder }));
       if (this.processor.kind === 'patches')
-        return { patches: [picturePatches(picture, this.processor)], tiles: { rows: 0, columns: 0 } };
+        return { patches: [picturePatches(picture, this.processor, allocate)], tiles: { rows: 0, columns: 0 } };
       if (encoder.kind !== 'siglip') throw new Error('pictures: an encoder of tiles must be SigLIP');
       const tiles = pictureTiles(picture, this.processor);
       return { patches: tilePatches(tiles, encoder), tiles: { rows: tiles.rows, columns: tiles.columns } };
