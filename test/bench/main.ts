@@ -23,7 +23,7 @@ const usage = `npm run bench -- [options]
   --rounds N       runs of each benchmark on each side (5)
   --threads N      threads inside an operator, both sides (2)
   --tune           try all configurations of the peer and use the fastest
-  --waiting HOW    behaviour of the peer's idle threads: passive or spin (spin)
+  --waiting HOW    behaviour of the peer's idle threads: passive, spin or default (spin)
   --side WHICH     both, ours or peer (both)
   --gpu            the shape of Qwen2.5-0.5B on a GPU, after its self-check; exit code 3 if no GPU is usable
   --device WHICH   with --gpu: cuda, webgpu or cpu (all GPUs that are found)
@@ -55,7 +55,7 @@ async function main(): Promise<void> {
   if (values.help) return console.log(usage);
   const [rounds, threads] = [wholeNumber('rounds', values.rounds), wholeNumber('threads', values.threads)];
   if (values['memory-of'] !== undefined) return reportPeak(values['memory-of'], threads);
-  const waiting = oneOf<Waiting>('waiting', values.waiting, ['passive', 'spin']);
+  const waiting = oneOf<Waiting>('waiting', values.waiting, ['passive', 'spin', 'default']);
   const side = oneOf('side', values.side, ['both', 'ours', 'peer']);
   const device = values.device === undefined ? undefined : oneOf('device', values.device, ['cuda', 'webgpu', 'cpu']);
   const gpus = values.gpu ? await gpuDevices(device, say) : [];

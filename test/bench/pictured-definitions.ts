@@ -36,6 +36,11 @@ export interface PicturedIterationSettings extends EncodingSettings {
   sampled: number;
   /** Episodes per mini-batch. */
   mini_batch: number;
+  /**
+   * How the peer encodes pictures: each one once per iteration, or in every call of the model that shows it, as trainers on
+   * transformers do that pass `pixel_values` to `generate` and to each pass.
+   */
+  peer_features: 'once' | 'every pass';
 }
 
 function definitionsOf(model: VisionModelName): Definition[] {
@@ -68,14 +73,14 @@ function definitionsOf(model: VisionModelName): Definition[] {
       target: 1.5,
       settings: { ...shared('first-token'), pictures: large ? 1 : 2, repeats: 2 * repeats },
     },
-    {
+    ...(['every pass', 'once'] as const).map((peer_features): Definition => ({
       ...described,
-      name: `StarPO iteration with pictures, ${shape}`,
+      name: `StarPO iteration with pictures, the peer encodes ${peer_features === 'once' ? 'once' : 'in every pass'}, ${shape}`,
       kind: 'pictured-iteration',
       unit: 'iterations/s',
       target: 2,
-      settings: { ...shared('iteration'), ...episodes, pictures: 1, repeats: 1 },
-    },
+      settings: { ...shared('iteration'), ...episodes, pictures: 1, repeats: 1, peer_features },
+    })),
   ];
 }
 

@@ -15,10 +15,10 @@ type Answer =
   | { forgotten: true };
 
 /**
- * Behaviour of the peer's idle threads: sleep at once, or spin for a few milliseconds first, which is faster on an
- * otherwise idle machine.
+ * Behaviour of the peer's idle threads: sleep at once, spin for a few milliseconds first, which is faster on an otherwise
+ * idle machine, or what PyTorch's OpenMP does if nothing is set, which is a shorter spin.
  */
-export type Waiting = 'passive' | 'spin';
+export type Waiting = 'passive' | 'spin' | 'default';
 
 export interface PeerOptions {
   python: string;
@@ -78,6 +78,5 @@ export async function startPythonPeer(options: PeerOptions): Promise<Side> {
   };
 }
 
-function waitingVariables(waiting: Waiting): Record<string, string> {
-  return waiting === 'passive' ? { OMP_WAIT_POLICY: 'passive' } : { GOMP_SPINCOUNT: '1000000' };
-}
+const waitingVariables = (waiting: Waiting): Record<string, string> =>
+  ({ passive: { OMP_WAIT_POLICY: 'passive' }, spin: { GOMP_SPINCOUNT: '1000000' }, default: {} })[waiting];

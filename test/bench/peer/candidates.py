@@ -18,7 +18,6 @@ WAYS = {
         dict(sampler=dict(packed=True, compiled=True), step=dict(micro=8, compiled=True)),
     ],
     "memory": [dict(micro=8, checkpointing=True)],
-    "pictured-iteration": [dict(features="once", micro=8), dict(features="every pass", micro=8)],
 }
 GENERATE = [dict(cache="dynamic"), dict(cache="static")]
 OWN = {
@@ -36,6 +35,8 @@ ON_GPU = {
 def ways(kind, name, settings):
     if settings.get("device", "cpu") != "cpu":
         return ON_GPU[kind]
+    if kind == "pictured-iteration":
+        return [dict(features=settings["peer_features"], micro=8)]
     if settings.get("peer") == "transformers":
         return GENERATE if kind == "rollout" else [dict(sampler=how, step=dict(micro=8)) for how in GENERATE]
     return OWN.get(name) or WAYS.get(kind) or [{}]
