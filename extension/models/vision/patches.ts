@@ -89,13 +89,14 @@ function copyPatch(
   { patchSize, temporalPatchSize }: PatchOptions,
 ): void {
   const area = patchSize * patchSize;
-  let to = 0;
-  for (let channel = 0; channel < 3; channel++) {
-    const floats = channels[channel];
-    const from = to;
-    for (let y = 0; y < patchSize; y++)
-      for (let x = 0, at = (first + y * width) * 3 + channel; x < patchSize; x++, at += 3)
-        into[to++] = floats[pixels[at]];
-    for (let time = 1; time < temporalPatchSize; time++, to += area) into.copyWithin(to, from, from + area);
-  }
+  const plane = temporalPatchSize * area;
+  const [red, green, blue] = channels;
+  for (let y = 0, to = 0; y < patchSize; y++)
+    for (let x = 0, at = (first + y * width) * 3; x < patchSize; x++, at += 3, to++) {
+      into[to] = red[pixels[at]];
+      into[plane + to] = green[pixels[at + 1]];
+      into[2 * plane + to] = blue[pixels[at + 2]];
+    }
+  for (let from = 0; from < into.length; from += plane)
+    for (let time = 1; time < temporalPatchSize; time++) into.copyWithin(from + time * area, from, from + area);
 }
