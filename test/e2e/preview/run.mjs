@@ -1,8 +1,8 @@
 // Opens the shipped page bundles in headless Chromium with an in-memory host, under the editor's content security
 // policy, in each kind of theme and at several widths, and saves screenshots. Fails on any console error (including
 // policy violations), on text that became markup, on horizontal scrolling, and if the large run exceeds its time
-// limits. With --axe, opens each page once in each kind of theme instead, and also fails on serious violations of
-// accessibility rules (axe-core).
+// limits. With --axe, opens each page once in each kind of theme instead, and some states behind a click, and also fails
+// on serious violations of accessibility rules (axe-core).
 // node test/e2e/preview/run.mjs [--out FOLDER] [--only SUBSTRING] [--axe]
 import { build } from 'esbuild';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -116,7 +116,22 @@ const violationsOn = async tab => {
         .join('; '),
     );
 };
-/** For --axe: the first picture of each page, in each kind of theme. */
+/** States behind a click or in narrow pages, in which selected, faded and folded parts are shown. */
+const furtherAudited = [
+  'episodes-light-filter',
+  'episodes-light-sorted',
+  'episodes-dark-group',
+  'episodes-light-training',
+  'film-dark',
+  'heat-dark-film',
+  'collapse-light-diagnosed',
+  'collapse-dark-turns',
+  'timeline-dark-step',
+  'roles-live-light-1100',
+  'dashboard-light-320',
+];
+
+/** For --axe: the first picture of each page, in each kind of theme, and further pictures in their own theme. */
 const audited = () => {
   const first = new Map(
     shots
@@ -124,9 +139,15 @@ const audited = () => {
       .reverse()
       .map(shot => [shot.name, shot]),
   );
-  return [...first.values()].flatMap(shot =>
+  const everyTheme = [...first.values()].flatMap(shot =>
     Object.keys(themes).map(theme => ({ ...shot, theme, width: 600, file: `${shot.name}-${theme}` })),
   );
+  const further = furtherAudited.map(file => {
+    const shot = shots.find(each => each.file === file);
+    if (!shot) throw new Error(`preview: furtherAudited names ${file}, which is no picture: correct the name`);
+    return shot;
+  });
+  return [...everyTheme, ...further];
 };
 const problems = [];
 for (const shot of (audit ? audited() : shots).filter(({ file }) => file.includes(only))) {

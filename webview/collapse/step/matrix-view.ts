@@ -45,12 +45,12 @@ function cellView(scored: ScoredFamily, { cell }: CollapseState, actions: Collap
   return html`<div class="cell-side">
     <p id="cell-words" class="cell-words" aria-live="polite">${sample ? describeCell(scored, cell) : ''}</p>
     <h4>Reasoning</h4>
-    <pre class="cell-text">${sample?.text}</pre>
+    <pre class="cell-text" tabindex="0">${sample?.text}</pre>
     <h4>Prompt (lines that differ between prompts)</h4>
-    <pre class="cell-text">${own}</pre>
+    <pre class="cell-text" tabindex="0">${own}</pre>
     <details class="whole-prompt" ?hidden=${before === '' && after === ''}>
       <summary>Full prompt</summary>
-      <pre class="cell-text">${family.prompts[cell.column]?.text}</pre>
+      <pre class="cell-text" tabindex="0">${family.prompts[cell.column]?.text}</pre>
     </details>
     ${button({ label: 'Open the episode', title: 'Enter', onClick: actions.openCell })}
   </div>`;

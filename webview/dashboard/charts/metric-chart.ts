@@ -148,6 +148,7 @@ export class MetricChart extends ChartElement {
     return html`<div
       class="chart-plot"
       tabindex="0"
+      role="group"
       aria-label=${keysHint(spec)}
       ?hidden=${table !== null}
       @pointermove=${this.onPoint}

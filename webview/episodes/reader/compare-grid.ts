@@ -69,7 +69,6 @@ function head(
     type="button"
     title="${id}: ${outcome}"
     aria-current=${current ? 'true' : nothing}
-    aria-label="${title}, ${outcome}, ${scoreText(episode)}"
     @click=${() => choose(id)}
     >${successMark(success)}<span class="grid-title">${title}</span
     ><span title=${episode.roles ? rolesOutcome(episode.roles) : scoreParts(episode)}>${scoreText(episode)}</span
@@ -116,7 +115,7 @@ function cellView(grid: Grid, column: GridColumn, at: number, parts: boolean, is
       grid.options,
       final_pictures,
     )}`;
-  return html`<div class=${names} data-turn=${at + 1} aria-label="${title}, turn ${at + 1}"
+  return html`<div class=${names} role="group" data-turn=${at + 1} aria-label="${title}, turn ${at + 1}"
     >${parts ? html`<span class="parting">actions diverge here</span>` : nothing}${
       at < turns.length ? turnCell(grid, episode, at, isShared) : isOver ? end() : nothing
     }</div
