@@ -136,12 +136,12 @@ export interface ModelShape {
   max_position_embeddings: number;
 }
 
-/** What a vision-language model of type qwen3_vl has besides a decoder's shape. */
+/** What a vision-language model of type qwen2_5_vl or qwen3_vl has besides a decoder's shape. */
 export interface VisionShape {
   /** The section vision_config of config.json. */
   vision_config: Record<string, unknown>;
-  /** Number of pairs of elements that rotate by time, by row and by column. */
-  mrope_section: number[];
+  /** The decoder's rotary positions; `mrope_section`: numbers of pairs that rotate by time, by row and by column. */
+  rope_parameters: { rope_type: 'default'; rope_theta: number; mrope_section: number[] };
   /** The content of preprocessor_config.json. */
   processor: Record<string, unknown>;
 }
@@ -180,9 +180,7 @@ export function writeModelFiles(
     vocab_size,
     ...sizes,
     rms_norm_eps: 1e-6,
-    ...(vision
-      ? { rope_parameters: { rope_type: 'default', rope_theta: 10_000, mrope_section: vision.mrope_section } }
-      : { rope_theta: 10_000 }),
+    ...(vision ? { rope_parameters: vision.rope_parameters } : { rope_theta: 10_000 }),
     tie_word_embeddings: true,
     hidden_act: 'silu',
   };

@@ -1,5 +1,5 @@
 // Makes a small model that sees, such as media/models/ragen-tiny-vision (vision-recipes.ts): a vocabulary trained on
-// transcripts of demonstrated episodes, then a small vision encoder and decoder of the form of Qwen3-VL, trained together
+// transcripts of demonstrated episodes, then a small vision encoder and decoder of the form of Qwen2.5-VL or Qwen3-VL, trained together
 // on (picture → thought and answer). The demonstrator reads the true state; the model sees only the picture. In the last
 // phase, most turns are guesses, so the model seldom looks at the picture, although it is able to. Reinforcement learning
 // can therefore improve the model. All random draws are seeded.
@@ -36,8 +36,8 @@ import type { DemonstratedEnvironments, ModelShape } from './model-maker';
 import { addedTokens, codePointStop, codePointTokenizer, codePoints, pictureTokens, transcript } from './plain-chat';
 import { ShownPictures } from './shown-pictures';
 import { StatedEnvironments } from './stated-environments';
-import { namesPositions, visionShape } from './vision-recipes';
-import type { VisionRecipe } from './vision-recipes';
+import { namesPositions, visionClasses, visionShape } from './vision-recipes';
+import type { VisionForm, VisionRecipe } from './vision-recipes';
 
 /** Number of demonstrated episodes of a step. */
 const episodesPerStep = 8;
@@ -56,9 +56,7 @@ const isolate = String.raw`${plainMark}| ?\(\d|, ?\d\)| \|\| | ?\d| ?[A-Za-z]+'?
 /** Pieces that are never part of a fixed text, because they are the state. */
 const variable = String.raw`^(?:${plainMark}| ?\(\d|, ?\d\))$`;
 
-const shape: ModelShape = {
-  architectures: ['Qwen3VLForConditionalGeneration'],
-  model_type: 'qwen3_vl',
+const sizes: Omit<ModelShape, 'architectures' | 'model_type'> = {
   torch_dtype: 'bfloat16',
   hidden_size: 96,
   intermediate_size: 256,
@@ -163,6 +161,7 @@ async function makeVocabulary(
     added: [...fixed.map(content => ({ content, special: false })), ...addedTokens, ...pictureTokens],
     minFrequency: 3,
   });
+  const shape = { architectures: [visionClasses[recipe.form]], model_type: recipe.form, ...sizes };
   const tokens = writeModelFiles(folder, tokenizer, shape, visionShape(recipe, shape.hidden_size));
   const lengths = corpus.map(text => readTokenizer(folder).encode(text).length);
   const mean = lengths.reduce((a, b) => a + b) / lengths.length;
@@ -181,7 +180,7 @@ async function trainOnDemonstrations(
   const { decoder, encoder } = visionConfig;
   const specs = { decoder: parameterSpecs(decoder), encoder: encoderSpecs(encoder) };
   const weights = new Weights([...specs.decoder, ...specs.encoder]);
-  initializeAll(weights, specs.encoder, new RandomStream(seed));
+  initializeAll(weights, specs.encoder, recipe.form, new RandomStream(seed));
   const session = { threads: 1 };
   const bank = new HostParameters(weights, session);
   const network = trainedNetwork(decoder);
@@ -249,16 +248,28 @@ async function trainOnDemonstrations(
 }
 
 /**
- * Initialises the weights. The encoder's matrices preserve the scale of their inputs, and positions are as large as
- * patches; otherwise features hardly depend on the picture, and the decoder learns to ignore them.
+ * Initialises the weights. The encoder's matrices preserve the scale of their inputs, and learned positions are as large as
+ * patches; otherwise features hardly depend on the picture, and the decoder learns to ignore them. Qwen2.5-VL has no learned
+ * positions, and no norms of queries and keys: the decoder knows where a tile is by rotations alone, so its queries and
+ * keys, with their biases, have the scale of their inputs from the start; with small ones it learns this much later.
  */
-function initializeAll(weights: Weights, encoder: readonly ParameterSpec[], stream: RandomStream): void {
+function initializeAll(
+  weights: Weights,
+  encoder: readonly ParameterSpec[],
+  form: VisionForm,
+  stream: RandomStream,
+): void {
   initialize(weights, stream, deviation);
-  for (const { name, dims } of encoder) {
-    if (dims.length === 1) continue;
-    const wanted = name === 'visual.pos_embed.weight' ? 1 : dims[1] ** -0.5;
+  const ofEncoder = new Set(encoder.map(({ name }) => name));
+  for (const { name, dims } of weights.specs) {
+    const isRotated = form === 'qwen2_5_vl' && /self_attn\.[qk]_proj/.test(name);
     const view = weights.view(name);
-    for (let i = 0; i < view.length; i++) view[i] *= wanted / deviation;
+    if (dims.length === 1) {
+      if (isRotated) for (let i = 0; i < view.length; i++) view[i] = stream.normal();
+    } else if (isRotated || ofEncoder.has(name)) {
+      const wanted = name === 'visual.pos_embed.weight' ? 1 : dims[1] ** -0.5;
+      for (let i = 0; i < view.length; i++) view[i] *= wanted / deviation;
+    }
   }
 }
 

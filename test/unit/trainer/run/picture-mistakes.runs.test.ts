@@ -79,7 +79,7 @@ const trained = (bad: string, after: number, ...more: string[]): Promise<Trained
     workspace,
     [
       ...tinyOverrides({ groups: 2, turns: 3, tokens: 60, miniBatch: 4 }),
-      `++custom_envs.Squares={env_type: environments/squares.ts, max_actions_per_traj: 4, env_config: {bad: ${bad}, after: ${after}}, max_tokens: 60}`,
+      `++custom_envs.Squares={env_type: environments/squares.ts, max_actions_per_traj: 6, env_config: {bad: ${bad}, after: ${after}}, max_tokens: 60}`,
       ...['es_manager.train.env_configs.tags=[Squares]', 'es_manager.val.env_configs.tags=[Squares]'],
       'actor_rollout_ref.rollout.max_model_len=800',
       ...keepAll,
