@@ -191,7 +191,8 @@ export function writeModelFiles(
       ? {
           architectures,
           model_type,
-          text_config: { model_type: `${model_type}_text`, ...decoder, ...ids },
+          // Without bos_token_id, transformers assumes that of Qwen's vocabulary.
+          text_config: { model_type: `${model_type}_text`, ...decoder, bos_token_id: null, ...ids },
           vision_config: { model_type: `${model_type}_vision`, ...vision.vision_config },
           image_token_id: idOf('<|image_pad|>'),
           vision_start_token_id: idOf('<|vision_start|>'),
