@@ -1,8 +1,8 @@
 // Pictures of a real run of a vision-language model: in a trace on hover, in the gutter and by a code lens that opens the
-// picture, and on the Episodes page with the heat map of an answer. Saves screenshots to screenshots/.
+// picture; on the Episodes page with heat maps, as film strips, and in a saved GIF. Saves screenshots to test-results/.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
@@ -90,3 +90,100 @@ scenario('the Episodes page shows pictures, and the heat map of an answer', asyn
   await frame.locator('.heat-frame').first().waitFor({ timeout: 60_000 });
   await editor.picture('visual-episodes');
 });
+
+scenario('arrow keys move through the film strips, and Enter opens the episode at the turn of a picture', async () => {
+  const frame = await editor.webview('.episode-row');
+  await frame.locator('.episode-row').first().press('f');
+  const frames = frame.locator('.film-strip.current .film-frame');
+  await frames.first().waitFor();
+  await frames.first().locator('.heat-frame').waitFor({ timeout: 60_000 });
+  await editor.picture('visual-film');
+  const labels = await frames.evaluateAll(all => all.map(each => each.textContent.trim()));
+  assert.deepEqual(labels, [...labels.slice(0, -1).map((_, i) => `turn ${i + 1}`), 'end']);
+  const focused = () => frame.evaluate(() => document.activeElement.textContent.trim());
+  await frames.first().focus();
+  for (const label of labels.slice(1)) {
+    await editor.page.keyboard.press('ArrowRight');
+    assert.equal(await focused(), label);
+  }
+  await until('the last picture', () =>
+    frames
+      .last()
+      .locator('img')
+      .evaluate(each => each.naturalWidth > 0),
+  );
+  await editor.page.keyboard.press('Home');
+  await editor.page.keyboard.press('ArrowDown');
+  assert.equal(await focused(), 'turn 1');
+  await editor.page.keyboard.press('ArrowUp');
+  await editor.page.keyboard.press('Enter');
+  await frame.locator('.turn[data-turn="1"] img').waitFor();
+});
+
+scenario('the heat maps of a group are side by side', async () => {
+  const frame = await editor.webview('.episode-row');
+  await editor.page.keyboard.press('g');
+  await frame.locator('.grid-cell .heat-frame').first().waitFor({ timeout: 60_000 });
+  await editor.picture('visual-group');
+  await editor.page.keyboard.press('h');
+  await frame.locator('.heat-frame').first().waitFor({ state: 'detached' });
+});
+
+scenario('the playback is saved as an animated GIF with each picture of the episode', async () => {
+  const frame = await editor.webview('.episode-row');
+  const urls = await picturesOf(frame);
+  await editor.page.keyboard.press('p');
+  await frame.locator('.player-stage').waitFor();
+  await frame.locator('.player-controls vscode-button', { hasText: 'Export' }).click();
+  await frame.locator('.menu-item', { hasText: 'GIF' }).click();
+  await editor.page.locator('.quick-input-widget input.input').waitFor();
+  await editor.page.keyboard.press('Enter');
+  const file = await until('the file', () => readdirSync(workspace).find(name => name.endsWith('.gif')));
+  const gif = await until('its last byte', () => {
+    const bytes = readFileSync(join(workspace, file));
+    return bytes.at(-1) === 0x3b && bytes;
+  });
+  const read = await editor.page.evaluate(differences, { gif: gif.toString('base64'), urls });
+  assert.deepEqual([read.frames, read.width, read.height], [urls.length, 800, 400]);
+  assert.ok(
+    read.distances.every(each => each < 8),
+    `differences from the pictures: ${read.distances}`,
+  ); // 256 colours
+});
+
+/** Data URLs of the pictures of the current episode, from its film strip. */
+async function picturesOf(frame) {
+  await editor.page.keyboard.press('f');
+  const frames = frame.locator('.film-strip.current .film-frame');
+  await frames.first().waitFor();
+  return frames.evaluateAll(all => all.map(each => each.querySelector('lazy-picture').src));
+}
+
+/**
+ * Runs in the browser: decodes a GIF, and returns the mean difference of its frames from the pictures that they show, which
+ * are 304 × 304 pixels large, 24 pixels from the left and the top.
+ */
+async function differences({ gif, urls }) {
+  const bytesOf = text => Uint8Array.from(atob(text), each => each.charCodeAt(0));
+  const pixelsOf = (source, ...from) => {
+    const context = new OffscreenCanvas(304, 304).getContext('2d');
+    context.imageSmoothingEnabled = false;
+    context.drawImage(source, ...from, 0, 0, 304, 304);
+    return context.getImageData(0, 0, 304, 304).data;
+  };
+  const decoder = new ImageDecoder({ data: bytesOf(gif), type: 'image/gif' });
+  await decoder.tracks.ready;
+  await decoder.completed;
+  const { frameCount: frames } = decoder.tracks.selectedTrack;
+  const distances = [];
+  let size = {};
+  for (let frameIndex = 0; frameIndex < Math.min(frames, urls.length); frameIndex++) {
+    const { image } = await decoder.decode({ frameIndex });
+    size = { width: image.displayWidth, height: image.displayHeight };
+    const shown = pixelsOf(image, 24, 24, 304, 304);
+    const picture = await createImageBitmap(new Blob([bytesOf(urls[frameIndex].split(',')[1])]));
+    const wanted = pixelsOf(picture, 0, 0, picture.width, picture.height);
+    distances.push(shown.reduce((sum, value, i) => sum + Math.abs(value - wanted[i]), 0) / shown.length);
+  }
+  return { frames, ...size, distances };
+}

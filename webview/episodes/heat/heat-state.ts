@@ -2,6 +2,7 @@
 import type { TurnHeat } from '../../../extension/protocol/heat-maps';
 import type { Episode } from '../../../extension/run-data/episode';
 import { maximum } from '../../../extension/common/lists';
+import type { Reading } from '../episodes-settings';
 import type { EpisodesState } from '../state';
 import { heatKey } from './heats';
 
@@ -13,6 +14,9 @@ export interface ShownHeat {
   most: number;
 }
 
+/** The views that draw heat maps. */
+export const readingsWithHeat: ReadonlySet<Reading> = new Set(['episode', 'group', 'film']);
+
 /** Whether a state of the episode has a picture before a response. */
 export const hasPictures = ({ turns }: Pick<Episode, 'turns'>): boolean =>
   turns.some(({ pictures = [] }) => pictures.some(picture => picture !== null));
@@ -21,9 +25,8 @@ export const hasPictures = ({ turns }: Pick<Episode, 'turns'>): boolean =>
 export function mappedEpisodes({ settings, shown }: Pick<EpisodesState, 'settings' | 'shown'>): Episode[] {
   if (!settings.heat || shown?.kind !== 'episode') return [];
   const { subject, episode, others } = shown;
-  const all =
-    subject.reading === 'episode' ? [episode] : subject.reading === 'film' ? others.filter(each => each !== null) : [];
-  return all.filter(hasPictures);
+  if (!readingsWithHeat.has(subject.reading)) return [];
+  return (subject.reading === 'episode' ? [episode] : others.filter(each => each !== null)).filter(hasPictures);
 }
 
 /** Returns what views need to draw heat maps; null if they are off. */

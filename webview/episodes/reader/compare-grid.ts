@@ -3,6 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../../extension/common/lists';
 import { successLabel, type Episode } from '../../../extension/run-data/episode';
+import type { TurnHeat } from '../../../extension/protocol/heat-maps';
 import { runningReturns } from '../../../extension/run-data/running-returns';
 import { rolesOutcome, scoreText } from '../../components/role-returns';
 import { formatSigned } from '../../shared/format';
@@ -78,7 +79,14 @@ function head(
   >`;
 }
 
-/** Renders the row of a turn. A state that is the same in all episodes is shown once, above the cells. */
+/** The heat maps of the turn in a row, if there are any. */
+const heatOf = ({ id, turns }: Episode, at: number, { heat }: TurnOptions): TurnHeat | undefined =>
+  at < turns.length ? heat?.of(id, turns[at].turn) : undefined;
+
+/**
+ * Renders the row of a turn. A state that is the same in all episodes is shown once, above the cells, unless it has heat
+ * maps: each answer has its own.
+ */
 function rowView(grid: Grid, at: number, parted: readonly number[]): TemplateResult {
   const { columns, reference, turns, options } = grid;
   const isEnd = at === turns;
@@ -88,7 +96,8 @@ function rowView(grid: Grid, at: number, parted: readonly number[]): TemplateRes
     states[i] === states[0] &&
     pictures[i].length === pictures[0].length &&
     !pictures[i].some((each, j) => each !== pictures[0][j]);
-  const isShared = !isEnd && columns.length > 1 && columns.every((_, i) => isSame(i));
+  const isMapped = columns.some(({ episode }) => heatOf(episode, at, options));
+  const isShared = !isEnd && !isMapped && columns.length > 1 && columns.every((_, i) => isSame(i));
   const before = reference.turns[at - 1]?.state ?? null;
   const shared = (): TemplateResult =>
     html`<div class="grid-shared" data-turn=${at + 1}
@@ -136,7 +145,7 @@ function turnCell(
   const words = markChanges(thought ?? raw, other === null ? null : (other.thought ?? other.raw));
   const isDifferent = other !== null && !sameActions(turn.executed, other.executed);
   const before = episode.turns[at - 1]?.state ?? null;
-  return html`${isShared ? nothing : stateView(turn.state, before, episode, options, turn.pictures)}${
+  return html`${isShared ? nothing : stateView(turn.state, before, episode, options, turn.pictures, heatOf(episode, at, options))}${
       options.raw
         ? html`<pre class="raw">${raw}</pre>`
         : html`<p class=${thought === null ? 'thought unparsed-text' : 'thought'}

@@ -45,7 +45,7 @@ function shownView(
   bar: TemplateResult | typeof nothing,
   actions: EpisodesActions,
 ): TemplateResult {
-  if (subject.reading === 'group') return groupView(subject, others, options, actions);
+  if (subject.reading === 'group') return groupView(subject, others, options, bar, actions);
   if (subject.reading === 'film') return filmView(subject, others, options, bar, actions);
   const { history } = subject;
   if (history) return trainingView(subject.row, episode, others[0] ?? null, history, options, actions);

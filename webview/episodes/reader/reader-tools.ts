@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { button } from '../../components/controls';
 import type { EpisodesActions } from '../actions';
-import { hasPictures } from '../heat/heat-state';
+import { hasPictures, readingsWithHeat } from '../heat/heat-state';
 import type { EpisodesState, Shown } from '../state';
 import type { Reading, Toggled } from '../episodes-settings';
 
@@ -49,5 +49,5 @@ function openTools(
   });
   return html`<span class="readings" role="group" aria-label="View">${choices}</span>${rawText}${
       reading === 'episode' ? byToken : nothing
-    }${pictured && (reading === 'episode' || reading === 'film') ? [heatMap, larger] : nothing}${trace}`;
+    }${pictured && readingsWithHeat.has(reading) ? [heatMap, larger] : nothing}${trace}`;
 }

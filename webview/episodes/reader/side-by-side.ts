@@ -20,6 +20,7 @@ export function groupView(
   { row: current, members }: Subject,
   episodes: readonly (Episode | null)[],
   options: TurnOptions,
+  bar: TemplateResult | typeof nothing,
   actions: EpisodesActions,
 ): TemplateResult {
   const { group_id, step, mode, tag, member } = current;
@@ -38,7 +39,7 @@ export function groupView(
     style="--columns:${columns.length}"
     aria-label="Group ${group_id} of step ${step}"
   >
-    ${viewHead(`Group ${group_id} · ${mode === 'val' ? 'validation' : 'step'} ${step}`, tag, facts)}
+    ${viewHead(`Group ${group_id} · ${mode === 'val' ? 'validation' : 'step'} ${step}`, tag, facts)} ${bar}
     ${compareGrid(columns, reference, options, actions.openId)}
   </article>`;
 }

@@ -99,6 +99,31 @@ it('are in film strips, with one scale for all members, computed one after the o
   expect(host.sent.some(({ method }) => method === episodeHeatEnd.method)).toBe(false);
 });
 
+it('are in the group side by side: a map of its own for each answer to a shared state, with one scale', async () => {
+  const { root, pictures, bar } = await open();
+  press('h');
+  press('g');
+  await settle();
+  const shared = () => [...root.querySelectorAll('.grid-shared')].map(row => row.getAttribute('data-turn'));
+  expect(shared()).toContain('1'); // without maps, the state is shown once
+  press('h');
+  for (let i = 0; i < 3 * episodes.length; i++) await settle();
+  const all = episodes.map(episode => mapsOf('response', episode));
+  const rows = Math.max(...all.map(({ turns }) => turns.length));
+  const byRow = Array.from({ length: rows }, (_, at) => all.flatMap(({ turns }) => turns[at]?.pictures ?? []));
+  expect(pictures().map(({ map }) => map)).toEqual(byRow.flat());
+  expect(pictures().every(({ bare, most }) => !bare && most === largest(all))).toBe(true);
+  expect(shared()).toEqual([]);
+  expect(bar()).toContain(`0${formatNumber(largest(all))} nats`);
+  press('h');
+  await settle();
+  expect([pictures(), bar()]).toEqual([[], '']);
+  expect(shared()).toContain('1');
+  press('t'); // follows a prompt over training, without maps
+  await settle();
+  expect(root.querySelector('.episode-tools')!.textContent).not.toContain('Heat map');
+});
+
 it('show their progress, and are cancelled with the key that shows them', async () => {
   const { host, bar } = await open(host => host.hold(episodeHeat.method));
   expect(bar()).toContain('starting …');
