@@ -16,12 +16,14 @@ test.each([
   expect(namesPositions(recipe, thought, state)).toBe(expected);
 });
 
-test.each([lake, sokoban])('the encoder has a position for each patch of the board', recipe => {
+test.each([lake, sokoban])('a tile of the board is a merged square of patches', recipe => {
   const { vision_config, processor } = visionShape(recipe, 96);
-  const { patch_size, num_position_embeddings } = vision_config as {
-    patch_size: number;
-    num_position_embeddings: number;
-  };
-  expect((recipe.side * recipe.pixels) / patch_size).toBe(Math.sqrt(num_position_embeddings));
+  const { patch_size, spatial_merge_size } = vision_config as { patch_size: number; spatial_merge_size: number };
+  expect(patch_size * spatial_merge_size).toBe(recipe.pixels);
   expect(processor).toMatchObject({ patch_size, min_pixels: recipe.pixels ** 2 });
+});
+
+test('the board is one window, or has a learned position for each patch', () => {
+  expect(visionShape(lake, 96).vision_config).toMatchObject({ window_size: 4 * 28, fullatt_block_indexes: [0] });
+  expect(visionShape(sokoban, 96).vision_config).toMatchObject({ num_position_embeddings: 12 ** 2 });
 });
