@@ -200,11 +200,15 @@ export class EnvironmentCell {
     );
   }
 
-  /** Ends episodes; unknown episode ids are ignored. */
+  /** Ends episodes; unknown episode ids are ignored. If the process is stopped meanwhile, the episodes end with it. */
   closeEpisodes(episodes: string[]): Promise<void> {
     return this.supervisor.queue.acquire(episodes, async () => {
       for (const episode of episodes) this.held.history.close(episode);
-      await this.requests.trySend('close', { episodes }); // a new process ignores ids without an episode
+      try {
+        await this.requests.trySend('close', { episodes }); // a new process ignores ids without an episode
+      } catch (error) {
+        if (!this.runtime.dead) throw error;
+      }
     });
   }
 

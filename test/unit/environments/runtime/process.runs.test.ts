@@ -330,8 +330,19 @@ describe('the end of the process', () => {
     const step = running.step([{ episode: 'a', actions: [1] }]);
     const outcome = expect(step).rejects.toThrow('environment process: the process was stopped');
     await expect.poll(() => readFileSync(begun, 'utf8'), { timeout: 20_000 }).toBe('begun');
+    const closed = running.closeEpisodes(['a']); // waits for the step; its caller need not wait for it
     await running.stop();
     await outcome;
+    await expect(closed).resolves.toBeUndefined();
+  });
+
+  test('ends episodes whose closing was sent', async () => {
+    const { running } = await start();
+    await running.load([spec('T', files().write('env.ts', counter('')))]);
+    await running.reset([reset('a')]);
+    const closed = running.closeEpisodes(['a']);
+    await running.stop();
+    await expect(closed).resolves.toBeUndefined();
   });
 });
 
