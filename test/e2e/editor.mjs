@@ -94,6 +94,19 @@ export async function until(what, probe, limit = slow, pauseMs = 200) {
   }
 }
 
+/** Exports the playback on the Episodes page as a GIF into the workspace; resolves to the complete file's bytes. */
+export async function saveGif(editor, frame, workspace) {
+  await frame.locator('.player-controls vscode-button', { hasText: 'Export' }).click();
+  await frame.locator('.menu-item', { hasText: 'GIF' }).click();
+  await editor.page.locator('.quick-input-widget input.input').waitFor();
+  await editor.page.keyboard.press('Enter');
+  const file = await until('the file', () => readdirSync(workspace).find(name => name.endsWith('.gif')));
+  return until('its last byte', () => {
+    const bytes = readFileSync(join(workspace, file));
+    return bytes.at(-1) === 0x3b && bytes;
+  });
+}
+
 /**
  * Returns the `scenario` function of a spec. When a test fails, the function saves a screenshot and the page's console
  * as `test-results/failed-…`.

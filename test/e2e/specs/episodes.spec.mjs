@@ -3,11 +3,10 @@
 // test/bench/episode-runs.mjs> the test also opens that run of 100,000 episodes, searches it, and prints the duration
 // of each.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { after, before } from 'node:test';
 import { env } from 'node:process';
-import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
+import { Editor, makeWorkspace, saveGif, scenarios, until } from '../editor.mjs';
 import { restoreRun } from '../fixtures/stored-run.mjs';
 
 const workspace = makeWorkspace();
@@ -90,16 +89,8 @@ scenario('plays an episode turn by turn and exports it as a GIF', async () => {
   await until('the first turn', async () => /^Turn 1 of/.test(await title()));
   await editor.page.keyboard.press('End');
   await until('the end', async () => (await title()) === 'End');
-  await frame.locator('.player-controls vscode-button', { hasText: 'Export' }).click();
-  await frame.locator('.menu-item', { hasText: 'GIF' }).click();
-  await editor.page.locator('.quick-input-widget input.input').waitFor();
-  await editor.page.keyboard.press('Enter');
-  const gif = await until('the file', () => readdirSync(workspace).find(name => name.endsWith('.gif')));
-  const bytes = await until('its bytes', () => {
-    const read = readFileSync(join(workspace, gif));
-    return read.length > 0 && read;
-  });
-  assert.equal(bytes.toString('latin1', 0, 6), 'GIF89a');
+  const gif = await saveGif(editor, frame, workspace);
+  assert.equal(gif.toString('latin1', 0, 6), 'GIF89a');
 });
 
 scenario('scrubs through the validations of one prompt', async () => {

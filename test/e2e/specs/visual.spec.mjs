@@ -2,10 +2,10 @@
 // picture; on the Episodes page with heat maps, as film strips, and in a saved GIF. Saves screenshots to test-results/.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
+import { Editor, makeWorkspace, saveGif, scenarios, until } from '../editor.mjs';
 import { root } from '../install.mjs';
 
 const workspace = makeWorkspace();
@@ -134,15 +134,7 @@ scenario('the playback is saved as an animated GIF with each picture of the epis
   const urls = await picturesOf(frame);
   await editor.page.keyboard.press('p');
   await frame.locator('.player-stage').waitFor();
-  await frame.locator('.player-controls vscode-button', { hasText: 'Export' }).click();
-  await frame.locator('.menu-item', { hasText: 'GIF' }).click();
-  await editor.page.locator('.quick-input-widget input.input').waitFor();
-  await editor.page.keyboard.press('Enter');
-  const file = await until('the file', () => readdirSync(workspace).find(name => name.endsWith('.gif')));
-  const gif = await until('its last byte', () => {
-    const bytes = readFileSync(join(workspace, file));
-    return bytes.at(-1) === 0x3b && bytes;
-  });
+  const gif = await saveGif(editor, frame, workspace);
   const read = await editor.page.evaluate(differences, { gif: gif.toString('base64'), urls });
   assert.deepEqual([read.frames, read.width, read.height], [urls.length, 800, 400]);
   assert.ok(
